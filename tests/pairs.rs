@@ -23,7 +23,7 @@ ipcmark_harness::tests![
     a_row_of_pairs_is_shown_again_and_is_another_row,
     plans_with_pairs_are_compared_in_turns,
     impossible_pairs_are_rejected_with_the_reason,
-    a_library_with_one_instance_has_pairs_in_sandboxes_only,
+    sessions_that_disturb_each_other_are_paired_in_sandboxes_only,
 ];
 
 /// All other pairs of a row exist, each with its leader and its follower, and nothing is lost.
@@ -204,20 +204,34 @@ fn impossible_pairs_are_rejected_with_the_reason() {
     }
 }
 
-fn a_library_with_one_instance_has_pairs_in_sandboxes_only() -> Verdict {
-    let words = "run -t iceoryx-waitset -w block -s 64 --pairs 2 -n 5 --trials 1 --timeout 1m --format json";
+/// One has fixed names, the other removes what a session of another pair is making.
+const ALONE: [&str; 2] = ["iceoryx-waitset", "zenoh-shm"];
+
+fn sessions_that_disturb_each_other_are_paired_in_sandboxes_only() -> Verdict {
+    let measured = ALONE.map(pairs_in_sandboxes_only);
+    match measured.contains(&true) {
+        true => Verdict::Holds,
+        false => Verdict::Skipped("there is neither iceoryx nor zenoh".into()),
+    }
+}
+
+/// False if the transport is not available.
+fn pairs_in_sandboxes_only(transport: &str) -> bool {
+    let words = format!(
+        "run -t {transport} -w block -s 64 --pairs 2 -n 5 --trials 1 --timeout 1m --format json"
+    );
     let [together, without] = ["auto", "off"]
         .map(|sandbox| end(&mut ipcmark(&format!("{words} --sandbox {sandbox}"))).result());
     let is_apart = together.environment.sandbox == "namespaces";
     let [together, without] = [together, without].map(|mut result| result.cases.remove(0));
     if without.status() == Status::Unavailable {
-        return Verdict::Skipped("there is no iceoryx".into());
+        return false;
     }
     let reason = without.reason().unwrap_or_default();
-    assert_eq!(without.status(), Status::Unsupported, "{reason}");
-    assert!(reason.contains("without a sandbox only one pair of it"), "{reason}");
+    assert_eq!(without.status(), Status::Unsupported, "{transport}: {reason}");
+    assert!(reason.contains("without a sandbox only one pair of it"), "{transport}: {reason}");
     if is_apart {
         is_whole(&together, 2);
     }
-    Verdict::Holds
+    true
 }

@@ -66,7 +66,7 @@ enum ipcmark_flag {
     IPCMARK_ALTERNATING = 8,   /* The ends must take turns: request, reply, request, ... */
     IPCMARK_NO_HOP = 16,       /* An end takes back its own messages (null only). */
     IPCMARK_SAME_PROCESS = 32, /* A message goes from thread to thread of one process. */
-    IPCMARK_EXCLUSIVE = 64,    /* Its names are fixed: without a sandbox, one session of its family at a time. */
+    IPCMARK_EXCLUSIVE = 64,    /* Without a sandbox, one session of its family at a time: they share names. */
     IPCMARK_IN_MEMORY = 128,   /* The declared carrier: memory that both processes map, */
     IPCMARK_ON_NETWORK = 256,  /* a network interface, */
     IPCMARK_IN_KERNEL = 512,   /* or a kernel buffer. If another one is found, the row is marked. */

@@ -222,7 +222,7 @@ ipcmark_transport describe_udp() {
 
 ipcmark_transport describe_iceoryx() {
     auto transport = describe("cyclonedds-iceoryx", "Cyclone DDS with iceoryx: loans in shared memory, no copy",
-                              IPCMARK_LOANS | IPCMARK_EXCLUSIVE | IPCMARK_IN_MEMORY);
+                              IPCMARK_LOANS | IPCMARK_EXCLUSIVE | IPCMARK_ONE_END | IPCMARK_IN_MEMORY);
     ipcmark::set_options(transport, SHARED_OPTIONS);
     transport.context = &SHARES;
     transport.loan = loan;

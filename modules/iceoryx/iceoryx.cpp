@@ -218,7 +218,8 @@ const char *library_version() {
 }
 
 template <typename Ports> ipcmark_transport describe(const char *name, const char *summary, uint32_t waits) {
-    auto transport = describe_transport(name, summary, waits, IPCMARK_LOANS | IPCMARK_EXCLUSIVE | IPCMARK_IN_MEMORY);
+    auto transport = describe_transport(name, summary, waits,
+                                        IPCMARK_LOANS | IPCMARK_EXCLUSIVE | IPCMARK_ONE_END | IPCMARK_IN_MEMORY);
     transport.patterns = IPCMARK_LATENCY | IPCMARK_FAN_OUT;
     transport.max_subscribers = Client::MOST_FOLLOWERS;
     transport.open = open_end<Ports>;

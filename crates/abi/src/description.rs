@@ -198,8 +198,7 @@ impl Description {
                 alternating: self.alternating,
                 span: self.span,
                 exclusive: self.exclusive,
-                // An exclusive transport has one endpoint in a process anyway.
-                one_end: self.one_end || self.exclusive,
+                one_end: self.one_end,
             },
         }
     }

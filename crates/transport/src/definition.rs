@@ -139,8 +139,9 @@ pub struct Capabilities {
     pub alternating: bool,
     /// The distance that a message travels.
     pub span: Span,
-    /// True if its names in the system are fixed, so that without a sandbox only one session of its
-    /// family can run at a time.
+    /// True if sessions that share the machine's names disturb each other, so that without a sandbox
+    /// only one session of its family can run at a time: the names are fixed, or a session that opens
+    /// removes what another one has just made.
     pub exclusive: bool,
     /// True if a process can have only one end, because each end uses a resource that a process has once.
     pub one_end: bool,
@@ -159,7 +160,7 @@ impl Capabilities {
         match self.patterns.contains(&Pattern::FanOut) {
             true => Some(FanOut::Native),
             false => {
-                let has_one_end = self.alternating || self.exclusive || self.one_end;
+                let has_one_end = self.alternating || self.one_end;
                 (has_two_ends && !has_one_end).then_some(FanOut::NSends)
             }
         }

@@ -122,6 +122,8 @@ fn shared() -> Definition {
     );
     definition.options = Cow::Borrowed(&options::SHARED);
     definition.capabilities.loans = true;
+    // A session that opens removes the segments that nobody has locked, also those that another one is making.
+    definition.capabilities.exclusive = true;
     definition
 }
 

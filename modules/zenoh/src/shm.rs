@@ -31,8 +31,9 @@ const LIBRARY_BYTES: usize = 2 << 20;
 /// The message with which each endpoint checks that the other one's memory is accessible.
 const GREETING_BYTES: usize = 16;
 
-/// The library locks the memory that it maps.
-const REMEDY: &str = "allow more locked memory: ulimit -l unlimited";
+/// The library locks the memory that it maps, and a session that opens removes memory that nobody has locked yet.
+const REMEDY: &str =
+    "allow more locked memory (ulimit -l unlimited), and start no other program of zenoh meanwhile";
 
 /// One endpoint.
 pub struct ShmEnd {
