@@ -33,10 +33,7 @@ impl PatternLoops for OneWay {
         pass: &Pass,
         mut context: LoopContext<'_>,
     ) -> Result<LeaderReport, Error> {
-        let mut ends = LatencyLeader::<E, T, RELIABLE>::new(end, pass, &context);
-        context.command.phase("verifying")?;
-        ends.verify(pass, context.alternating)?;
-        ends.look_at_buffers(pass, false)?;
+        let mut ends = LatencyLeader::<E, T, RELIABLE>::verified(end, pass, &mut context, false)?;
         let clock_offset_ns = match &mut context.probe {
             Some(pages) => compare_clocks(&mut ends, pages)?,
             None => None,

@@ -237,7 +237,7 @@ pub(super) fn complete_unless(
 
 /// Sends one message of `len` bytes, touched as `T` defines.
 #[inline(always)]
-pub(super) fn send<E: Endpoint, T: TouchPolicy>(
+pub(super) fn send<E: Endpoint + ?Sized, T: TouchPolicy>(
     end: &mut E,
     len: usize,
     head: Head,
@@ -248,7 +248,7 @@ pub(super) fn send<E: Endpoint, T: TouchPolicy>(
 }
 
 /// Sends one message whose bytes will all be checked.
-pub(super) fn send_checked<E: Endpoint>(
+pub(super) fn send_checked<E: Endpoint + ?Sized>(
     end: &mut E,
     len: usize,
     head: Head,
@@ -261,7 +261,7 @@ pub(super) fn send_checked<E: Endpoint>(
 
 /// Reads and checks the message taken, as its flags demand, releases it and returns its head.
 #[inline(always)]
-pub(super) fn read<E: Endpoint, T: TouchPolicy>(
+pub(super) fn read<E: Endpoint + ?Sized, T: TouchPolicy>(
     end: &mut E,
     len: usize,
     seed: u64,

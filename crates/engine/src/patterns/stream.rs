@@ -48,12 +48,9 @@ impl PatternLoops for Throughput {
     fn lead<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
         end: &mut E,
         pass: &Pass,
-        context: LoopContext<'_>,
+        mut context: LoopContext<'_>,
     ) -> Result<LeaderReport, Error> {
-        let mut ends = LatencyLeader::<E, T, RELIABLE>::new(end, pass, &context);
-        context.command.phase("verifying")?;
-        ends.verify(pass, context.alternating)?;
-        ends.look_at_buffers(pass, true)?;
+        let ends = LatencyLeader::<E, T, RELIABLE>::verified(end, pass, &mut context, true)?;
         let (collector, has_one_clock) = (Collector::new(context.peers)?, context.probe.is_some());
         turns::lead(&mut Sender::new(ends, collector, has_one_clock), pass, context)
     }
