@@ -2,9 +2,13 @@
 //! `charming`, whose version and checksum are in `Cargo.lock`. Cargo fetches the package like any
 //! other and reports its location; its Rust code is not compiled.
 
-use std::{env, fs, path::PathBuf, process::Command};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
-use serde_json::Value;
+use tinyjson::JsonValue;
 
 /// The package that carries the file.
 const PACKAGE: &str = "charming";
@@ -40,22 +44,27 @@ fn provide() -> Result<(), String> {
 /// The directory of the package.
 fn package() -> Result<PathBuf, String> {
     let metadata = metadata()?;
-    let packages = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let package = packages.iter().find(|package| package["name"] == PACKAGE);
-    let manifest = package.and_then(|package| package["manifest_path"].as_str());
-    let manifest = PathBuf::from(manifest.ok_or("cargo metadata does not name it")?);
+    let packages = metadata["packages"].get::<Vec<_>>().map(Vec::as_slice).unwrap_or_default();
+    let package = packages.iter().find(|package| text(package, "name") == Some(PACKAGE));
+    let manifest = package.and_then(|package| text(package, "manifest_path"));
+    let manifest = Path::new(manifest.ok_or("cargo metadata does not name it")?);
     Ok(manifest.parent().ok_or("its manifest has no directory")?.into())
 }
 
+fn text<'a>(package: &'a JsonValue, key: &str) -> Option<&'a str> {
+    package[key].get::<String>().map(String::as_str)
+}
+
 /// Cargo's metadata of this crate's packages. Cargo fetches missing packages.
-fn metadata() -> Result<Value, String> {
+fn metadata() -> Result<JsonValue, String> {
     let output = Command::new(variable("CARGO")?)
         .args(["metadata", "--format-version=1", "--locked", "--features=charts"])
         .args(["--filter-platform", &variable("HOST")?])
         .output()
         .map_err(|e| format!("cargo metadata: {e}"))?;
     if output.status.success() {
-        serde_json::from_slice(&output.stdout).map_err(|e| format!("cargo metadata: {e}"))
+        let text = String::from_utf8_lossy(&output.stdout);
+        text.parse().map_err(|e| format!("cargo metadata: {e}"))
     } else {
         Err(format!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr).trim()))
     }

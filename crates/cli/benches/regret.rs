@@ -6,11 +6,11 @@
 
 use std::{path::Path, process::Command};
 
-use ipcmark_results::{Advice, AdviceQuestion, Arrivals, Candidate, Load, Pattern, advise, read};
-use rand_chacha::{
+use chacha20::{
     ChaCha8Rng,
     rand_core::{Rng, SeedableRng},
 };
+use ipcmark_results::{Advice, AdviceQuestion, Arrivals, Candidate, Load, Pattern, advise, read};
 
 const QUESTIONS: usize = 20;
 

@@ -1,12 +1,12 @@
 //! The order of a trial's measurements. Every trial is a complete randomised block: every row once, in its own
 //! order that follows from the seed.
 
-use ipcmark_machine::limits;
-use ipcmark_transport::Wait;
-use rand_chacha::{
+use chacha20::{
     ChaCha8Rng,
     rand_core::{Rng, SeedableRng},
 };
+use ipcmark_machine::limits;
+use ipcmark_transport::Wait;
 
 use super::{plan::Plan, request::Slot};
 

@@ -11,13 +11,13 @@
 
 use std::{hint::spin_loop, time::Duration};
 
-use ipcmark_machine::clock::now_ns;
-use ipcmark_results::{Arrivals, Load};
-use ipcmark_transport::{Error, Wait};
-use rand_chacha::{
+use chacha20::{
     ChaCha8Rng,
     rand_core::{Rng, SeedableRng},
 };
+use ipcmark_machine::clock::now_ns;
+use ipcmark_results::{Arrivals, Load};
+use ipcmark_transport::{Error, Wait};
 
 use crate::wire::{Pass, Trace};
 

@@ -1,6 +1,6 @@
 //! A machine's noise: autocorrelated, with bursts and with distances that change.
 
-use rand_chacha::{
+use chacha20::{
     ChaCha8Rng,
     rand_core::{Rng, SeedableRng},
 };

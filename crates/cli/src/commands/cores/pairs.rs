@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use ipcmark_machine::topology::{Cpu, Relation};
-use rand_chacha::{
+use chacha20::{
     ChaCha8Rng,
     rand_core::{Rng, SeedableRng},
 };
+use ipcmark_machine::topology::{Cpu, Relation};
 
 /// The number of pairs that are measured without --all.
 const MOST: usize = 256;
