@@ -23,7 +23,10 @@ function(ipcmark_cargo target option made copy)
         COMMAND ${CMAKE_COMMAND} -E make_directory "${place}"
         COMMAND ${CMAKE_COMMAND} -E copy "${built}/${made}" "${copy}"
         DEPENDS "${built}/${made}" COMMENT "Copying ${copy}" VERBATIM)
-    add_custom_target(${target} ${ARGN} DEPENDS "${copy}")
+    # Make reads from the folder of a target which files it depends on, and keeps those of one profile only.
+    add_custom_target(${target}-${IPCMARK_CARGO_PROFILE} ${ARGN} DEPENDS "${copy}")
+    add_custom_target(${target} ${ARGN})
+    add_dependencies(${target} ${target}-${IPCMARK_CARGO_PROFILE})
 endfunction()
 
 # Defines the Cargo command for the crate of a folder.

@@ -13,7 +13,7 @@ use ipcmark_transport::{Error, Rendezvous};
 
 /// The functions that a module calls, followed by the data that they use.
 #[repr(C)]
-pub(crate) struct Session<'a> {
+pub(crate) struct SessionFunctions<'a> {
     /// First, so that a module's pointer to it also points to the whole struct.
     functions: c::Session,
     peers: &'a mut dyn Rendezvous,
@@ -29,7 +29,7 @@ pub(crate) struct Statements {
     pub may_lose: bool,
 }
 
-impl<'a> Session<'a> {
+impl<'a> SessionFunctions<'a> {
     pub(crate) fn new(peers: &'a mut dyn Rendezvous) -> Self {
         let functions = c::Session {
             size: size_of::<c::Session>() as u32,
@@ -102,8 +102,8 @@ unsafe fn conclude(result: Result<(), Error>, to: *mut c::Error) -> c_int {
 }
 
 /// # Safety
-/// `session` is the address that [`Session::as_c`] gave, while the module opens an end.
-unsafe fn whole<'a>(session: *mut c::Session) -> &'a mut Session<'a> {
+/// `session` is the address that [`SessionFunctions::as_c`] gave, while the module opens an end.
+unsafe fn whole<'a>(session: *mut c::Session) -> &'a mut SessionFunctions<'a> {
     // SAFETY: the functions are the first field of the whole struct, which outlives the call and
     // which nobody else uses meanwhile: one thread calls.
     unsafe { &mut *session.cast() }
@@ -139,7 +139,7 @@ unsafe extern "C" fn send(
     // SAFETY: the contract: the session is ours, both arrays are as long as their counts say.
     let (session, bytes, fds) =
         unsafe { (whole(session), items(bytes.cast::<u8>(), len), items(fds, fd_count)) };
-    let send = |session: &mut Session<'_>| {
+    let send = |session: &mut SessionFunctions<'_>| {
         let peer = session.check_peer(peer)?;
         if fds.iter().any(|fd| *fd < 0) {
             return Err(Error::new("send", "a descriptor", "it is negative"));

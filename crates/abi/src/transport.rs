@@ -18,7 +18,7 @@ use crate::{
     end::{Functions, ModuleEndpoint},
     origin::ModuleFile,
     process,
-    session::Session,
+    session::SessionFunctions,
 };
 
 /// The command word for naming the leftovers of killed sessions.
@@ -91,7 +91,7 @@ impl Transport for Module {
         let transport = self.origin()?.transport(&self.definition.name)?;
         let texts = Texts::of(settings)?;
         let given = texts.settings(settings);
-        let mut session = Session::new(peers);
+        let mut session = SessionFunctions::new(peers);
         let mut error = failure::blank();
         let mut end: *mut c_void = ptr::null_mut();
         let functions = transport.open.zip(Functions::of(transport));

@@ -10,8 +10,8 @@
 //! - Limits: a publisher has as many samples as the queue holds, so with a full queue no sample can be loaned, and
 //!   nothing is ever discarded.
 
-mod end;
-mod session;
+mod endpoint;
+mod node;
 #[path = "../../shared/rust/space.rs"]
 mod space;
 mod traces;
@@ -24,8 +24,8 @@ use ipcmark_transport::{
     Settings, Transport, Wait,
 };
 
-use end::End;
-use session::Session;
+use endpoint::Iceoryx2Endpoint;
+use node::ServiceNode;
 use traces::CloseSignal;
 
 /// One of the two transports.
@@ -34,15 +34,19 @@ pub struct Iceoryx2 {
 }
 
 impl Transport for Iceoryx2 {
-    type Endpoint = End;
+    type Endpoint = Iceoryx2Endpoint;
 
     fn definition(&self) -> &Definition {
         &self.definition
     }
 
-    fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<End, Error> {
+    fn open(
+        &self,
+        settings: &Settings,
+        peers: &mut dyn Rendezvous,
+    ) -> Result<Iceoryx2Endpoint, Error> {
         set_log_level(LogLevel::Fatal);
-        space::check(session::bytes(settings))?;
+        space::check(node::bytes(settings))?;
         let close_signal = CloseSignal::new(settings, peers)?;
         let end = open_in_turn(settings, close_signal, peers)?;
         end.connect()?;
@@ -57,8 +61,9 @@ fn open_in_turn(
     settings: &Settings,
     close_signal: CloseSignal,
     peers: &mut dyn Rendezvous,
-) -> Result<End, Error> {
-    let open = |close_signal| End::open(Session::new(settings)?, settings, close_signal);
+) -> Result<Iceoryx2Endpoint, Error> {
+    let open =
+        |close_signal| Iceoryx2Endpoint::open(ServiceNode::new(settings)?, settings, close_signal);
     if settings.role.is_leader() {
         let end = open(close_signal)?;
         peers.meet()?;
@@ -75,7 +80,7 @@ fn describe(name: &'static str, summary: &'static str, waits: &'static [Wait]) -
     let capabilities = Capabilities {
         loans: true,
         patterns: Cow::Borrowed(&[Pattern::Latency, Pattern::FanOut]),
-        max_subscribers: session::MOST_FOLLOWERS,
+        max_subscribers: node::MOST_FOLLOWERS,
         ..Capabilities::waiting(waits)
     };
     let definition = Definition {
@@ -83,7 +88,7 @@ fn describe(name: &'static str, summary: &'static str, waits: &'static [Wait]) -
         family: "iceoryx2".into(),
         summary: summary.into(),
         carrier: DeclaredCarrier::Always(Carrier::SharedMemory),
-        options: Cow::Borrowed(&session::OPTIONS),
+        options: Cow::Borrowed(&node::OPTIONS),
         capabilities,
     };
     Iceoryx2 { definition }

@@ -28,7 +28,7 @@ fn main() -> Result<(), Failure> {
     let (payload, spins) = (asked.payload, asked.spins);
     let runtime = Builder::new_current_thread().enable_all().build()?;
     if let Some(path) = &asked.told {
-        let mut end = runtime.block_on(End::connect(Path::new(path), payload, spins))?;
+        let mut end = runtime.block_on(BareEnd::connect(Path::new(path), payload, spins))?;
         bare::pin(asked.leader_cpu);
         return lead(&runtime, &mut end, &asked);
     }
@@ -37,7 +37,7 @@ fn main() -> Result<(), Failure> {
     let path = directory.join("tonic");
     let listener = runtime.block_on(async { UnixListener::bind(&path) })?;
     let mut leader = asked.start_other(&path.display().to_string())?;
-    let mut end = runtime.block_on(End::listen(listener, payload, spins))?;
+    let mut end = runtime.block_on(BareEnd::listen(listener, payload, spins))?;
     bare::pin(asked.follower_cpu);
     follow(&runtime, &mut end, asked.all_round_trips())?;
     // The last answer is sent while this waits for a message that never comes.
@@ -46,14 +46,14 @@ fn main() -> Result<(), Failure> {
     Ok(fs::remove_dir_all(&directory)?)
 }
 
-struct End {
+struct BareEnd {
     outgoing: mpsc::Sender<Message>,
     incoming: Streaming<Message>,
     room: BytesMut,
     spins: bool,
 }
 
-impl End {
+impl BareEnd {
     async fn connect(path: &Path, payload: usize, spins: bool) -> Result<Self, Failure> {
         let channel =
             Endpoint::from_shared(format!("unix://{}", path.display()))?.connect().await?;
@@ -110,7 +110,7 @@ fn room(payload: usize) -> BytesMut {
     BytesMut::from(Bytes::from(vec![1; payload]))
 }
 
-fn lead(runtime: &Runtime, end: &mut End, asked: &Asked) -> Result<(), Failure> {
+fn lead(runtime: &Runtime, end: &mut BareEnd, asked: &Asked) -> Result<(), Failure> {
     asked.time(|n| {
         let answer = runtime.block_on(async {
             end.send(n).await?;
@@ -121,7 +121,7 @@ fn lead(runtime: &Runtime, end: &mut End, asked: &Asked) -> Result<(), Failure> 
     })
 }
 
-fn follow(runtime: &Runtime, end: &mut End, count: usize) -> Result<(), Failure> {
+fn follow(runtime: &Runtime, end: &mut BareEnd, count: usize) -> Result<(), Failure> {
     runtime.block_on(async {
         for _ in 0..count {
             let number = end.receive().await?;

@@ -9,7 +9,7 @@
 //! - Limits: two ends on one host. Unary calls alternate. The library works only within the endpoint's calls.
 
 mod connection;
-mod end;
+mod endpoint;
 mod room;
 mod rpc;
 mod stream;
@@ -25,26 +25,30 @@ use ipcmark_transport::{
     Transport,
 };
 
-use end::{End, Port};
+use endpoint::{GrpcEndpoint, Port};
 use stream::InStream;
 use unary::Unary;
 
 /// A row whose messages `P` carries.
-pub struct Row<P>(Definition, PhantomData<fn() -> P>);
+pub struct GrpcTransport<P>(Definition, PhantomData<fn() -> P>);
 
-impl<P: Port> Transport for Row<P> {
-    type Endpoint = End<P>;
+impl<P: Port> Transport for GrpcTransport<P> {
+    type Endpoint = GrpcEndpoint<P>;
 
     fn definition(&self) -> &Definition {
         &self.0
     }
 
-    fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<End<P>, Error> {
-        End::open(settings, peers)
+    fn open(
+        &self,
+        settings: &Settings,
+        peers: &mut dyn Rendezvous,
+    ) -> Result<GrpcEndpoint<P>, Error> {
+        GrpcEndpoint::open(settings, peers)
     }
 }
 
-fn row<P: Port>(name: &'static str, summary: &'static str, alternating: bool) -> Row<P> {
+fn row<P: Port>(name: &'static str, summary: &'static str, alternating: bool) -> GrpcTransport<P> {
     let definition = Definition {
         name: name.into(),
         family: "tonic".into(),
@@ -53,7 +57,7 @@ fn row<P: Port>(name: &'static str, summary: &'static str, alternating: bool) ->
         options: Cow::Borrowed(&[]),
         capabilities: Capabilities { alternating, ..Capabilities::usual() },
     };
-    Row(definition, PhantomData)
+    GrpcTransport(definition, PhantomData)
 }
 
 /// Passes both transports to `collect`.

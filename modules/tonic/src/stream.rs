@@ -14,7 +14,7 @@ use tonic::{Status, Streaming};
 
 use crate::{
     connection::Connection,
-    end::Port,
+    endpoint::Port,
     rpc::{self, Message, PREFIX},
     wire::{Progress, Sent},
 };

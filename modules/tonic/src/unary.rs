@@ -12,7 +12,7 @@ use tonic::Status;
 
 use crate::{
     connection::Connection,
-    end::Port,
+    endpoint::Port,
     rpc::{self, CallArrival, Client, Message},
     wire::{Progress, Sent},
 };

@@ -26,7 +26,7 @@ fn main() -> Result<(), Failure> {
     let asked = Asked::read()?;
     let runtime = Builder::new_current_thread().enable_all().build()?;
     if let Some(path) = &asked.told {
-        let mut end = End::of(UnixStream::connect(path)?, &runtime, &asked)?;
+        let mut end = BareEnd::of(UnixStream::connect(path)?, &runtime, &asked)?;
         bare::pin(asked.leader_cpu);
         return lead(&runtime, &mut end, &asked);
     }
@@ -35,14 +35,14 @@ fn main() -> Result<(), Failure> {
     let path = directory.join("varlink");
     let listener = UnixListener::bind(&path)?;
     let mut leader = asked.start_other(&path.display().to_string())?;
-    let mut end = End::of(listener.accept()?.0, &runtime, &asked)?;
+    let mut end = BareEnd::of(listener.accept()?.0, &runtime, &asked)?;
     bare::pin(asked.follower_cpu);
     follow(&runtime, &mut end, asked.all_round_trips())?;
     leader.wait()?;
     Ok(fs::remove_dir_all(&directory)?)
 }
 
-struct End {
+struct BareEnd {
     connection: unix::Connection,
     room: Vec<u8>,
     text: String,
@@ -50,7 +50,7 @@ struct End {
     spins: bool,
 }
 
-impl End {
+impl BareEnd {
     fn of(socket: UnixStream, runtime: &Runtime, asked: &Asked) -> Result<Self, Failure> {
         let _context = runtime.enter();
         let connection = unix::Connection::new(unix::Stream::try_from(socket)?);
@@ -83,7 +83,7 @@ async fn wait<T>(work: impl Future<Output = T>, spins: bool) -> T {
     }
 }
 
-fn lead(runtime: &Runtime, end: &mut End, asked: &Asked) -> Result<(), Failure> {
+fn lead(runtime: &Runtime, end: &mut BareEnd, asked: &Asked) -> Result<(), Failure> {
     asked.time(|n| {
         end.write(n);
         let call = Call::new(Method::Exchange { payload: &end.text });
@@ -91,20 +91,20 @@ fn lead(runtime: &Runtime, end: &mut End, asked: &Asked) -> Result<(), Failure> 
             wait(end.connection.send_call(&call, Vec::new()), end.spins).await?;
             let receiving = end.connection.receive_reply::<Exchanged<'_>, ()>();
             let reply = wait(receiving, end.spins).await?.0.map_err(|()| "an error")?;
-            End::read(&mut end.message, reply.parameters().ok_or("an empty reply")?.payload)
+            BareEnd::read(&mut end.message, reply.parameters().ok_or("an empty reply")?.payload)
         })?;
         assert_eq!(answer, n);
         Ok(())
     })
 }
 
-fn follow(runtime: &Runtime, end: &mut End, count: usize) -> Result<(), Failure> {
+fn follow(runtime: &Runtime, end: &mut BareEnd, count: usize) -> Result<(), Failure> {
     runtime.block_on(async {
         for _ in 0..count {
             let receiving = end.connection.receive_call::<Method<'_>>();
             let (call, _) = wait(receiving, end.spins).await?;
             let Method::Exchange { payload } = call.method();
-            let number = End::read(&mut end.message, payload)?;
+            let number = BareEnd::read(&mut end.message, payload)?;
             end.write(number);
             let reply = Reply::from(Exchanged { payload: &end.text });
             wait(end.connection.send_reply(&reply, Vec::new()), end.spins).await?;

@@ -10,7 +10,7 @@
 //! - Limits: two ends on one host. Calls and replies alternate. The library works only within the endpoint's calls.
 
 mod connection;
-mod end;
+mod endpoint;
 mod message;
 #[path = "../../shared/rust/unix_socket.rs"]
 mod unix_socket;
@@ -22,20 +22,24 @@ use ipcmark_transport::{
     Transport,
 };
 
-use end::End;
+use endpoint::VarlinkEndpoint;
 
 /// Calls and replies.
 pub struct Varlink(Definition);
 
 impl Transport for Varlink {
-    type Endpoint = End;
+    type Endpoint = VarlinkEndpoint;
 
     fn definition(&self) -> &Definition {
         &self.0
     }
 
-    fn open(&self, settings: &Settings, peers: &mut dyn Rendezvous) -> Result<End, Error> {
-        End::open(settings, peers)
+    fn open(
+        &self,
+        settings: &Settings,
+        peers: &mut dyn Rendezvous,
+    ) -> Result<VarlinkEndpoint, Error> {
+        VarlinkEndpoint::open(settings, peers)
     }
 }
 

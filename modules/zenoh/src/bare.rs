@@ -7,7 +7,7 @@ mod bare_session;
 use std::{thread, time::Duration};
 
 use bare::{Asked, Failure};
-use bare_session::{End, Room};
+use bare_session::{BareEnd, Room};
 use zenoh::{
     Session, Wait,
     handlers::FifoChannelHandler,
@@ -27,7 +27,7 @@ struct Ports {
     _session: Session,
 }
 
-impl End for Ports {
+impl BareEnd for Ports {
     fn open(session: Session, leads: bool, asked: &Asked) -> Result<Self, Failure> {
         let (out, back) = if leads { ("there", "back") } else { ("back", "there") };
         let subscriber = session.declare_subscriber(back).wait()?;

@@ -7,7 +7,7 @@ mod bare_session;
 use std::{thread, time::Duration};
 
 use bare::{Asked, Failure};
-use bare_session::{End, Room};
+use bare_session::{BareEnd, Room};
 use zenoh::{
     Session, Wait,
     handlers::FifoChannelHandler,
@@ -41,7 +41,7 @@ fn ask(session: &Session) -> Result<Side, Failure> {
     Ok(Side::Leader(querier, None))
 }
 
-impl End for Ports {
+impl BareEnd for Ports {
     fn open(session: Session, leads: bool, asked: &Asked) -> Result<Self, Failure> {
         let side = match leads {
             true => ask(&session)?,

@@ -8,7 +8,7 @@ use zenoh::{Config, Session, Wait, bytes::ZBytes, handlers::FifoChannelHandler};
 use crate::bare::{self, Asked, Failure};
 
 /// One end of a program.
-pub trait End: Sized {
+pub trait BareEnd: Sized {
     fn open(session: Session, leads: bool, asked: &Asked) -> Result<Self, Failure>;
 
     /// Sends a message with this number.
@@ -19,7 +19,7 @@ pub trait End: Sized {
 }
 
 /// Runs a program: its first process leads.
-pub fn run<E: End>() -> Result<(), Failure> {
+pub fn run<E: BareEnd>() -> Result<(), Failure> {
     let asked = Asked::read()?;
     if let Some(path) = &asked.told {
         let mut end = E::open(start(path, false)?, false, &asked)?;
@@ -54,7 +54,7 @@ fn start(path: &str, leads: bool) -> Result<Session, Failure> {
     zenoh::open(config).wait()
 }
 
-fn follow(end: &mut impl End, count: usize) -> Result<(), Failure> {
+fn follow(end: &mut impl BareEnd, count: usize) -> Result<(), Failure> {
     for _ in 0..count {
         let number = end.receive()?;
         end.send(number)?;

@@ -49,14 +49,14 @@ pub type Topic = publish_subscribe::PortFactory<ipc::Service, [u8], ()>;
 pub type Events = event::PortFactory<ipc::Service>;
 
 /// A node with the services of both directions, from the side of one endpoint.
-pub struct Session {
+pub struct ServiceNode {
     node: Node<ipc::Service>,
     leads: bool,
     followers: usize,
     samples: usize,
 }
 
-impl Session {
+impl ServiceNode {
     pub fn new(settings: &Settings) -> Result<Self, Error> {
         let fail = failed("make", "a node of iceoryx2");
         let mut config = Config::default();

@@ -14,7 +14,7 @@ use iceoryx2::{
 use ipcmark_transport::{Endpoint, Error, HYBRID_POLLS, Settings, Step, Wait};
 
 use crate::{
-    session::{Session, failed, samples},
+    node::{ServiceNode, failed, samples},
     traces::CloseSignal,
 };
 
@@ -22,7 +22,7 @@ use crate::{
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
 /// One endpoint. Ports are dropped before their services, and the node last.
-pub struct End {
+pub struct Iceoryx2Endpoint {
     loan: Option<SampleMut<ipc::Service, [u8], ()>>,
     taken: Option<Sample<ipc::Service, [u8], ()>>,
     events: Option<(Notifier<ipc::Service>, Listener<ipc::Service>)>,
@@ -33,19 +33,19 @@ pub struct End {
     samples: usize,
     /// The number of endpoints that take this one's messages.
     receivers: usize,
-    _session: Session,
+    _node: ServiceNode,
     _close_signal: CloseSignal,
 }
 
-impl End {
+impl Iceoryx2Endpoint {
     /// Makes the ports; the other endpoints may not exist yet.
     pub fn open(
-        session: Session,
+        node: ServiceNode,
         settings: &Settings,
         close_signal: CloseSignal,
     ) -> Result<Self, Error> {
         let samples = samples(settings);
-        let publisher = session
+        let publisher = node
             .topic(true)?
             .publisher_builder()
             .initial_max_slice_len(settings.payload)
@@ -55,13 +55,13 @@ impl End {
             .create()
             .map_err(failed("make", "a publisher of iceoryx2"))?;
         touch(&publisher, settings.payload, samples)?;
-        let subscriber = session.topic(false)?.subscriber_builder().create();
+        let subscriber = node.topic(false)?.subscriber_builder().create();
         let subscriber = subscriber.map_err(failed("make", "a subscriber of iceoryx2"))?;
         let events = match settings.wait {
             Wait::Spin => None,
             Wait::Block | Wait::Hybrid => Some((
-                session.events(true)?.notifier_builder().create().map_err(event_failed())?,
-                session.events(false)?.listener_builder().create().map_err(event_failed())?,
+                node.events(true)?.notifier_builder().create().map_err(event_failed())?,
+                node.events(false)?.listener_builder().create().map_err(event_failed())?,
             )),
         };
         let polls = if settings.wait == Wait::Hybrid { HYBRID_POLLS } else { 1 };
@@ -74,8 +74,8 @@ impl End {
             publisher,
             subscriber,
             samples,
-            receivers: session.receivers(),
-            _session: session,
+            receivers: node.receivers(),
+            _node: node,
             _close_signal: close_signal,
         })
     }
@@ -116,7 +116,7 @@ fn touch(
     Ok(())
 }
 
-impl Endpoint for End {
+impl Endpoint for Iceoryx2Endpoint {
     #[inline]
     fn loan(&mut self, len: usize) -> Result<Step, Error> {
         match self.publisher.loan_slice_uninit(len) {

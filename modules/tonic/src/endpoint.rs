@@ -47,7 +47,7 @@ pub trait Port: Sized + 'static {
 }
 
 /// One endpoint. The library's objects are dropped before its runtime.
-pub struct End<P> {
+pub struct GrpcEndpoint<P> {
     port: P,
     taken: Bytes,
     room: Room,
@@ -59,7 +59,7 @@ pub struct End<P> {
     configuration: BTreeMap<String, String>,
 }
 
-impl<P: Port> End<P> {
+impl<P: Port> GrpcEndpoint<P> {
     pub fn open(settings: &Settings, peers: &mut dyn Rendezvous) -> Result<Self, Error> {
         let leads = settings.role.is_leader();
         let (connection, port) =
@@ -108,7 +108,7 @@ impl<P: Port> End<P> {
     }
 }
 
-impl<P: Port> Endpoint for End<P> {
+impl<P: Port> Endpoint for GrpcEndpoint<P> {
     #[inline]
     fn loan(&mut self, len: usize) -> Result<Step, Error> {
         self.room.lend(len);

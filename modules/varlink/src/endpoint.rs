@@ -7,7 +7,7 @@ use ipcmark_transport::{Endpoint, Error, Rendezvous, Settings, Step};
 use crate::{connection::Connection, message};
 
 /// One endpoint.
-pub struct End {
+pub struct VarlinkEndpoint {
     connection: Connection,
     /// Room for the message on loan.
     room: Vec<u8>,
@@ -17,7 +17,7 @@ pub struct End {
     message_len: usize,
 }
 
-impl End {
+impl VarlinkEndpoint {
     pub fn open(settings: &Settings, peers: &mut dyn Rendezvous) -> Result<Self, Error> {
         // Written with non-zero bytes, so that every page is present.
         let (room, message) = (vec![1; settings.payload], vec![1; settings.payload]);
@@ -26,7 +26,7 @@ impl End {
     }
 }
 
-impl Endpoint for End {
+impl Endpoint for VarlinkEndpoint {
     #[inline]
     fn loan(&mut self, len: usize) -> Result<Step, Error> {
         self.room_len = len;
