@@ -242,6 +242,17 @@ mod tests {
     }
 
     #[test]
+    fn the_picture_of_two_processors_is_as_wide_as_its_texts() {
+        let two = Matrix { ends: (0..2).map(|id| end(id, 0)).collect(), ..four() };
+        let picture = matrix_svg(&two);
+        let width = picture.split("width=\"").nth(1).and_then(|rest| rest.split('"').next());
+        let width: usize = width.and_then(|width| width.parse().ok()).unwrap();
+        let subtitle = picture.lines().find(|line| line.contains(WORDS.cell)).unwrap();
+        let letters = subtitle.split(['>', '<']).nth(2).unwrap().chars().count();
+        assert!(width > 7 * letters, "{width} for {letters} characters");
+    }
+
+    #[test]
     fn nothing_measured_is_no_map() {
         let none = Matrix { cells: BTreeMap::new(), ..four() };
         assert!(matrix_table(&none, terminal(80)).contains("not measured"));

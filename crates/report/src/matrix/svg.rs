@@ -39,25 +39,21 @@ fn picture(matrix: &Matrix, style: &str) -> String {
     let size = side * matrix.ends.len();
     let longest = matrix.ends.iter().map(|end| end.name.chars().count()).max().unwrap_or(0);
     let left = LEFT.max(LETTER * longest + 16);
-    let title = left + TITLE_LETTER * matrix.title.chars().count();
-    let width = (left + size + 16).max(420).max(title);
+    let range = matrix.range();
+    let unit = range.map(|(least, most)| Unit::of_range(least, most));
+    let subtitle = range.zip(unit).map(|(range, unit)| subtitle(matrix, range, unit));
+    let long = |letter: usize, text: &str| left + letter * text.chars().count();
+    let texts = long(TITLE_LETTER, &matrix.title)
+        .max(long(LETTER, subtitle.as_deref().unwrap_or_default()));
+    let width = (left + size + 16).max(texts);
     let height = TOP + size + BOTTOM;
     let mut picture = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"matrix\" role=\"img\" viewBox=\"0 0 {width} {height}\" \
          width=\"{width}\" height=\"{height}\" font-family=\"system-ui, sans-serif\" font-size=\"12\">\n{style}"
     );
-    let range = matrix.range();
-    let unit = range.map(|(least, most)| Unit::of_range(least, most));
     picture += &text(left, 24, "", &matrix.title, 16);
-    if let (Some((least, greatest)), Some(unit)) = (range, unit) {
-        let range = format!(
-            "in {}, from {} to {}; {}",
-            unit.sign(),
-            duration(least),
-            duration(greatest),
-            matrix.words.cell
-        );
-        picture += &text(left, 44, "quiet", &range, 12);
+    if let Some(subtitle) = &subtitle {
+        picture += &text(left, 44, "quiet", subtitle, 12);
     }
     for (row, a) in matrix.ends.iter().enumerate() {
         let (middle, edge) = (side * row + side / 2, side > SMALL || row % 8 == 0);
@@ -80,6 +76,11 @@ fn picture(matrix: &Matrix, style: &str) -> String {
         );
     }
     picture + "</svg>\n"
+}
+
+fn subtitle(matrix: &Matrix, (least, greatest): (f64, f64), unit: Unit) -> String {
+    let (least, greatest) = (duration(least), duration(greatest));
+    format!("in {}, from {least} to {greatest}; {}", unit.sign(), matrix.words.cell)
 }
 
 fn drawn(
