@@ -23,7 +23,8 @@ ipcmark_harness::tests![
     a_row_of_pairs_is_shown_again_and_is_another_row,
     plans_with_pairs_are_compared_in_turns,
     impossible_pairs_are_rejected_with_the_reason,
-    sessions_that_disturb_each_other_are_paired_in_sandboxes_only,
+    a_library_with_one_instance_has_pairs_in_sandboxes_only,
+    a_library_that_removes_what_others_make_has_pairs_in_sandboxes_only,
 ];
 
 /// All other pairs of a row exist, each with its leader and its follower, and nothing is lost.
@@ -204,19 +205,15 @@ fn impossible_pairs_are_rejected_with_the_reason() {
     }
 }
 
-/// One has fixed names, the other removes what a session of another pair is making.
-const ALONE: [&str; 2] = ["iceoryx-waitset", "zenoh-shm"];
-
-fn sessions_that_disturb_each_other_are_paired_in_sandboxes_only() -> Verdict {
-    let measured = ALONE.map(pairs_in_sandboxes_only);
-    match measured.contains(&true) {
-        true => Verdict::Holds,
-        false => Verdict::Skipped("there is neither iceoryx nor zenoh".into()),
-    }
+fn a_library_with_one_instance_has_pairs_in_sandboxes_only() -> Verdict {
+    has_pairs_in_sandboxes_only("iceoryx-waitset")
 }
 
-/// False if the transport is not available.
-fn pairs_in_sandboxes_only(transport: &str) -> bool {
+fn a_library_that_removes_what_others_make_has_pairs_in_sandboxes_only() -> Verdict {
+    has_pairs_in_sandboxes_only("zenoh-shm")
+}
+
+fn has_pairs_in_sandboxes_only(transport: &str) -> Verdict {
     let words = format!(
         "run -t {transport} -w block -s 64 --pairs 2 -n 5 --trials 1 --timeout 1m --format json"
     );
@@ -225,7 +222,7 @@ fn pairs_in_sandboxes_only(transport: &str) -> bool {
     let is_apart = together.environment.sandbox == "namespaces";
     let [together, without] = [together, without].map(|mut result| result.cases.remove(0));
     if without.status() == Status::Unavailable {
-        return false;
+        return Verdict::Skipped(format!("there is no {transport}"));
     }
     let reason = without.reason().unwrap_or_default();
     assert_eq!(without.status(), Status::Unsupported, "{transport}: {reason}");
@@ -233,5 +230,5 @@ fn pairs_in_sandboxes_only(transport: &str) -> bool {
     if is_apart {
         is_whole(&together, 2);
     }
-    true
+    Verdict::Holds
 }
