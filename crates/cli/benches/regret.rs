@@ -36,10 +36,10 @@ fn main() {
     let counted = |answer| answers.iter().filter(|other| **other == answer).count();
     println!(
         "{good} of {} choices are within 10 % of the best; nothing was chosen although a row met the conditions in a \
-         check: {}; nothing ever met them: {}",
+         check: {}; no row met them in a check: {}",
         regrets.len(),
         counted(Answer::Missed),
-        counted(Answer::Impossible)
+        counted(Answer::Unmet)
     );
 }
 
@@ -50,15 +50,15 @@ enum Answer {
     Chosen(f64),
     /// No row was chosen, although one met the conditions in a check.
     Missed,
-    /// No row met the conditions, in no run; or the choice met them in none of the checks, and neither did another.
-    Impossible,
+    /// No row met the conditions in a check.
+    Unmet,
 }
 
 impl Answer {
     fn regret(&self) -> Option<f64> {
         match self {
             Self::Chosen(regret) => Some(*regret),
-            Self::Missed | Self::Impossible => None,
+            Self::Missed | Self::Unmet => None,
         }
     }
 }
@@ -77,10 +77,10 @@ fn answered(random: &mut ChaCha8Rng) -> Answer {
     let chosen = advise(&first, &question, |_| true).choice;
     let checks = [&one, &other].map(|check| advise(check, &question, |_| true));
     let (found, answer) = match &chosen {
-        Some(chosen) => regret(&question, chosen, &checks),
-        None if checks.iter().all(|check| check.choice.is_none()) => {
-            ("nothing meets the conditions, three times".into(), Answer::Impossible)
+        _ if checks.iter().all(|check| check.choice.is_none()) => {
+            (format!("{}, then twice nothing", name(&chosen)), Answer::Unmet)
         }
+        Some(chosen) => regret(&question, chosen, &checks),
         None => {
             let [one, other] = checks.each_ref().map(|check| name(&check.choice));
             (format!("nothing, then {one} and {other}"), Answer::Missed)
@@ -93,9 +93,6 @@ fn answered(random: &mut ChaCha8Rng) -> Answer {
 /// The regret of the choice against the best rows of the checks, and a sentence about it.
 fn regret(question: &AdviceQuestion, chosen: &Candidate, checks: &[Advice; 2]) -> (String, Answer) {
     let own = &chosen.row.case.identity.transport;
-    if checks.iter().all(|check| check.choice.is_none()) {
-        return (format!("{own}, then twice nothing"), Answer::Impossible);
-    }
     let figure = |row: &Candidate, check: &Advice| {
         let mut met = check.choice.iter().chain(&check.others);
         let again = met.find(|other| other.row.case.identity == row.row.case.identity);
