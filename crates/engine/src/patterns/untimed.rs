@@ -1,8 +1,8 @@
 //! The messages of a leader before anything is timed: those whose every byte is checked, and those that show which
 //! buffers are used.
 //!
-//! They reach the endpoint through a pointer, so their code exists once for all transports: it would be a tenth of what
-//! is compiled for each.
+//! They reach the endpoint through a pointer, so their code exists once for all transports: compiled for each, it was a
+//! fifteenth of the machine code of all loops.
 
 use ipcmark_transport::{Endpoint, Error};
 
