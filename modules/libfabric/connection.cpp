@@ -33,20 +33,28 @@ std::string name_of(const ipcmark_settings &settings) {
     return std::string(settings.name) + (settings.role == IPCMARK_LEADER ? "-leader" : "-follower");
 }
 
-// Restores what these signals do. The provider's handlers remove its files, as ipcmark does by their names, and take a
-// lock that the interrupted thread may hold: a worker that gets a signal then waits for itself.
+// Restores what these signals do, and lets them wait until then. The provider's handlers remove its files, as ipcmark
+// does by their names, and take a lock that the interrupted thread may hold: a worker that gets a signal then waits for
+// itself.
 class KeptActions {
     static constexpr std::array SIGNALS{SIGBUS, SIGSEGV, SIGTERM, SIGINT};
     std::array<struct sigaction, SIGNALS.size()> actions{};
+    sigset_t blocked{};
 
   public:
     KeptActions() {
+        sigset_t waiting;
+        sigemptyset(&waiting);
+        for (const int signal : SIGNALS)
+            sigaddset(&waiting, signal);
+        pthread_sigmask(SIG_BLOCK, &waiting, &blocked);
         for (size_t at = 0; at < SIGNALS.size(); at++)
             sigaction(SIGNALS[at], nullptr, &actions[at]);
     }
     ~KeptActions() {
         for (size_t at = 0; at < SIGNALS.size(); at++)
             sigaction(SIGNALS[at], &actions[at], nullptr);
+        pthread_sigmask(SIG_SETMASK, &blocked, nullptr);
     }
     KeptActions(const KeptActions &) = delete;
     KeptActions &operator=(const KeptActions &) = delete;

@@ -8,7 +8,7 @@ use ipcmark_contract::{c, text};
 use ipcmark_transport::{Error, remedy_in};
 use libloading::os::unix::{Library as Object, RTLD_LOCAL, RTLD_NOW, Symbol};
 
-use crate::signal_actions::SignalActions;
+use crate::signal_actions::KeptActions;
 
 /// A module, loaded for the lifetime of the process: libraries with their own threads, handlers or
 /// destructors do not survive unloading.
@@ -32,11 +32,11 @@ impl Library {
             let error = Error::new("load", format!("the module {}", name.display()), &cause);
             remedy_in(&cause).into_iter().fold(error, Error::remedy)
         };
-        let actions = SignalActions::now();
+        let kept = KeptActions::new();
         // SAFETY: the user wants the module's constructors to run; they run in a process that they
         // may crash.
         let object = unsafe { Object::open(Some(file), RTLD_NOW | RTLD_LOCAL) };
-        actions.restore();
+        drop(kept);
         let object = object.map_err(|e| fail(reason(&e, file, name)))?;
         // SAFETY: the contract gives the symbol this type.
         let entry: Result<Symbol<c::Entry>, _> = unsafe { object.get(c::ENTRY) };
