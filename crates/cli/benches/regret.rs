@@ -1,10 +1,10 @@
 //! The quality of advice: random questions, each answered by `ipcmark advise`. Then all rows are measured twice more,
-//! each time twice as long, and the choice is compared with the best row that meets the conditions.
+//! each time longer, and the choice is compared with the best row that meets the conditions.
 //!
 //! The best row of a run is partly luck: its figure in that run is too good. So the best row of one check is taken for
 //! the truth, and both figures come from the other check; the regret is the mean of both ways.
 //!
-//! Run it with `make regret`, on a machine that does nothing else; it takes about ten minutes. The questions follow
+//! Run it with `make regret`, on a machine that does nothing else; it takes about half an hour. The questions follow
 //! from a seed, which is printed and can be set: `SEED=7 make regret`.
 
 use std::{path::Path, process::Command};
@@ -69,7 +69,7 @@ fn answered(random: &mut ChaCha8Rng) -> Answer {
     let words = words(&question);
     let directory = tempfile::tempdir().expect("a directory for results");
     let [first, one, other] =
-        [("first", "8s"), ("one", "16s"), ("other", "16s")].map(|(name, budget)| {
+        [("first", "20s"), ("one", "30s"), ("other", "30s")].map(|(name, budget)| {
             let file = directory.path().join(name);
             measure(&words, budget, &file);
             read(&file).expect("a result")

@@ -76,6 +76,11 @@ fn sentences(shown: &AdviceShown) -> Vec<(&'static str, String)> {
         let name = names::transport(&spinning.row.case.identity);
         sentences.push(("spinning", format!("if cores can be burned, {name}: {figures}")));
     }
+    if let Some(sleeping) = &advice.sleeping {
+        let figures = figures(question, sleeping);
+        let name = names::transport(&sleeping.row.case.identity);
+        sentences.push(("sleeping", format!("too near the limit to rely on, {name}: {figures}")));
+    }
     if let Some(choice) = &advice.choice {
         let promises = not_promised(question, choice, shown.result);
         sentences.extend(promises.into_iter().map(|sentence| ("no promise", sentence)));

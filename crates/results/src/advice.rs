@@ -4,6 +4,8 @@
 //! at all, the shortest time comes first. With a limit on the time only, the least CPU time comes first: what is fast
 //! enough should cost little. Without a limit on the CPU time, rows that sleep come before rows that spin, because
 //! users who can spare cores for spinning know it; the fastest spinning row is reported beside the choice.
+//!
+//! A row whose p99 is only just below its limit comes after all others: the next measurement may find it above.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -80,6 +82,8 @@ pub struct Advice<'a> {
     pub runner_up: Option<Candidate<'a>>,
     /// The fastest spinning row, if the choice sleeps and takes longer.
     pub spinning: Option<Candidate<'a>>,
+    /// The first sleeping row in the order, if the choice does not sleep only because its p99 is near the limit.
+    pub sleeping: Option<Candidate<'a>>,
     /// All others that meet the conditions, in the order of the choice.
     pub others: Vec<Candidate<'a>>,
     /// Rows that do not meet the conditions, the nearest to it first.
@@ -88,6 +92,9 @@ pub struct Advice<'a> {
 
 /// The share of a rate that must be sent.
 const KEEPS_UP: f64 = 0.98;
+
+/// A p99 above this share of its limit is near it.
+const NEAR: f64 = 0.8;
 
 /// Answers the question from the rows of a result for which `is_wanted` is true.
 pub fn advise<'a>(
@@ -106,11 +113,13 @@ pub fn advise<'a>(
         return Advice { short, ..Advice::default() };
     }
     let choice = met.remove(0);
-    let spinning = fastest_spinning(&choice, &met).filter(|_| question.cores_below.is_none());
+    let spinning = fastest_spinning(&choice, &met).filter(|_| question.prefers_sleep());
+    let sleeping = met.iter().find(|other| !other.polls());
+    let sleeping = sleeping.filter(|_| question.prefers_sleep() && choice.polls()).cloned();
     let is_alike = |other: &&Candidate| other.polls() == choice.polls();
     let runner_up = met.iter().find(is_alike).cloned();
     let ties = met.iter().filter(|other| question.is_tie(&choice, other)).cloned().collect();
-    Advice { choice: Some(choice), ties, runner_up, spinning, others: met, short }
+    Advice { choice: Some(choice), ties, runner_up, spinning, sleeping, others: met, short }
 }
 
 fn fastest_spinning<'a>(choice: &Candidate<'a>, others: &[Candidate<'a>]) -> Option<Candidate<'a>> {
@@ -138,11 +147,26 @@ impl AdviceQuestion {
         self.p99_below_ns.is_some() && self.cores_below.is_none()
     }
 
+    /// True if rows that sleep come before rows that spin.
+    fn prefers_sleep(&self) -> bool {
+        self.cores_below.is_none()
+    }
+
+    /// True if its p99 is only just below the limit.
+    fn is_near_limit(&self, candidate: &Candidate) -> bool {
+        match (candidate.p99, self.p99_below_ns) {
+            (Some(p99), Some(limit)) => p99.value > NEAR * limit,
+            _ => false,
+        }
+    }
+
     /// Sorts the better candidate first.
     fn order(&self, a: &Candidate, b: &Candidate) -> Ordering {
-        let spins = |candidate: &Candidate| self.cores_below.is_none() && candidate.polls();
+        let near = |candidate| self.is_near_limit(candidate);
+        let spins = |candidate: &Candidate| self.prefers_sleep() && candidate.polls();
         let figures = self.aim(a).total_cmp(&self.aim(b));
-        spins(a).cmp(&spins(b)).then(figures).then(a.time.value.total_cmp(&b.time.value))
+        let kinds = near(a).cmp(&near(b)).then(spins(a).cmp(&spins(b)));
+        kinds.then(figures).then(a.time.value.total_cmp(&b.time.value))
     }
 
     /// The figure to minimize.

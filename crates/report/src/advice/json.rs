@@ -29,6 +29,7 @@ pub fn advice_json(shown: &AdviceShown) -> String {
         "not_told_apart": all(&advice.ties),
         "runner_up": advice.runner_up.as_ref().map(candidate),
         "spinning": advice.spinning.as_ref().map(candidate),
+        "sleeping": advice.sleeping.as_ref().map(candidate),
         "falls_short": all(&advice.short),
         "left_out": shown.left_out.iter().map(|(transport, reason)| json!({
             "transport": transport, "reason": reason,

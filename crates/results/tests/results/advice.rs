@@ -89,6 +89,21 @@ fn of_rows_within_the_latency_limit_the_cheapest_comes_first() {
 }
 
 #[test]
+fn a_p99_near_its_limit_is_not_relied_on() {
+    // Cheap has a p99 of 22 µs.
+    assert_eq!(answer(Some(24_000.0), None)[0], ["fast"]);
+    // So near the limit, fast with its 11 µs is no choice either, and beside the spinning row.
+    let result = rows();
+    let advice = advise(&result, &question(Some(12_000.0), None), |_| true);
+    assert_eq!(name(&advice.choice).as_deref(), Some("spinner"));
+    assert_eq!(name(&advice.sleeping).as_deref(), Some("fast"));
+    // Nothing else meets the conditions.
+    let advice = advise(&result, &question(Some(12_000.0), Some(1.0)), |_| true);
+    assert_eq!(name(&advice.choice).as_deref(), Some("fast"));
+    assert!(advice.sleeping.is_none());
+}
+
+#[test]
 fn of_rows_within_the_cpu_limit_the_fastest_comes_first() {
     let found = answer(None, Some(0.3));
     assert_eq!(found, [vec!["cheap"], vec!["slow"], vec![], vec!["fast", "spinner"]]);
