@@ -57,6 +57,13 @@ fn a_placement_that_the_machine_has_is_measured_and_another_refused() {
             }
         }
     }
+    // Each placement has the trials that one has.
+    let ended = run(&words("all"));
+    if !measured.is_empty() {
+        let case = ended.exits(0).result().cases.remove(0);
+        assert_eq!(case.identity.placement, PlacementPolicy::All);
+        assert_eq!(case.trials().len(), 2 * measured.len(), "{measured:?}");
+    }
     assert_eq!(measured.is_empty(), processors().len() == 1, "{refused:?}");
     for (placement, said) in refused {
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");

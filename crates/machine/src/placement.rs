@@ -1,6 +1,6 @@
 //! Chooses the processors of the workers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ipcmark_transport::Error;
 
@@ -54,6 +54,8 @@ pub enum Pinning {
     Cpus(Vec<u32>),
     /// Processors that share this level of the machine and no nearer one.
     Near(Nearness),
+    /// The same for each level that the machine has, in turn.
+    EachLevel,
     /// The scheduler decides.
     Off,
 }
@@ -85,6 +87,7 @@ pub fn choose(pinning: &Pinning, followers: u32) -> Result<Placement, Error> {
         Pinning::Near(nearness) => {
             Ok(placed(&nearness.choose(&cpus, &nodes(), followers as usize)?))
         }
+        Pinning::EachLevel => Ok(each_level(&cpus, &nodes(), followers as usize)?.swap_remove(0)),
         Pinning::Auto => Ok(placed(&automatic(&cpus, followers as usize + 1))),
     }
 }
@@ -107,13 +110,41 @@ pub fn choose_pairs(
     match pinning {
         Pinning::Off => Ok(vec![choose(pinning, followers)?; pairs as usize]),
         Pinning::Cpus(ids) => Ok(placed_pairs(&found(ids, &cpus, ends * pairs as usize)?, ends)),
-        Pinning::Near(nearness) => {
-            let what = format!("{pairs} pairs {nearness}");
+        Pinning::Near(_) | Pinning::EachLevel => {
             let cause = "--placement chooses the processors of one pair";
-            Err(Error::new("place", what, cause).remedy("name those of all pairs with --cpus"))
+            let error = Error::new("place", format!("{pairs} pairs"), cause);
+            Err(error.remedy("name those of all pairs with --cpus"))
         }
         Pinning::Auto => Ok(placed_pairs(&automatic_pairs(&cpus, ends, pairs as usize), ends)),
     }
+}
+
+/// Chooses processors as [`choose_pairs`]; several times for [`Pinning::EachLevel`], for trials in turn.
+///
+/// # Errors
+/// As [`choose`].
+pub fn choose_in_turn(
+    pinning: &Pinning,
+    followers: u32,
+    pairs: u32,
+) -> Result<Vec<Vec<Placement>>, Error> {
+    if *pinning != Pinning::EachLevel || pairs > 1 {
+        return Ok(vec![choose_pairs(pinning, followers, pairs)?]);
+    }
+    let all = each_level(&usable()?, &nodes(), followers as usize)?;
+    Ok(all.into_iter().map(|placement| vec![placement]).collect())
+}
+
+/// A placement for each level at which there are enough processors, the nearest first; at least one.
+fn each_level(
+    cpus: &[Cpu],
+    nodes: &BTreeMap<u32, u32>,
+    followers: usize,
+) -> Result<Vec<Placement>, Error> {
+    let choices = Nearness::ALL.map(|level| level.choose(cpus, nodes, followers));
+    let found: Vec<Placement> = choices.iter().flatten().map(|cpus| placed(cpus)).collect();
+    let [nearest, ..] = choices;
+    if found.is_empty() { Err(nearest.expect_err("none was found")) } else { Ok(found) }
 }
 
 /// A processor for one end of two on different hosts. If both are on one host after all, the other end gets another
@@ -123,8 +154,10 @@ pub fn choose_pairs(
 /// As [`choose`].
 pub fn choose_one(pinning: &Pinning, leads: bool) -> Result<Option<u32>, Error> {
     Ok(match (pinning, leads) {
-        (Pinning::Auto | Pinning::Near(_), false) => choose(pinning, 1)?.followers[0],
-        (Pinning::Auto | Pinning::Near(_), true) => choose(pinning, 1)?.leader,
+        (Pinning::Auto | Pinning::Near(_) | Pinning::EachLevel, false) => {
+            choose(pinning, 1)?.followers[0]
+        }
+        (Pinning::Auto | Pinning::Near(_) | Pinning::EachLevel, true) => choose(pinning, 1)?.leader,
         (Pinning::Cpus(_) | Pinning::Off, _) => choose(pinning, 0)?.leader,
     })
 }
@@ -351,6 +384,19 @@ mod tests {
         assert!(warning.contains("4 processes of several pairs share 2"), "{warning}");
         let four: Vec<Cpu> = (0..4).map(|n| cpu(n, 0, i64::from(n), "0-3")).collect();
         assert_eq!(placed_pairs(&automatic_pairs(&four, 2, 2), 2)[0].warning, None);
+    }
+
+    #[test]
+    fn each_level_has_one_placement() {
+        let four = [cpu(0, 0, 0, "0"), cpu(1, 0, 0, "0"), cpu(2, 0, 1, "0"), cpu(3, 1, 2, "3")];
+        let cpus = |followers| -> Vec<Vec<u32>> {
+            let found = each_level(&four, &BTreeMap::new(), followers).unwrap();
+            found.iter().map(|placement| placement.cpus().collect()).collect()
+        };
+        assert_eq!(cpus(1), [[0, 1], [0, 2], [2, 3]], "two threads, two cores, two packages");
+        assert_eq!(cpus(3), [[3, 0, 2, 1]], "no level has three others but the farthest");
+        let error = each_level(&four[..1], &BTreeMap::new(), 1).unwrap_err().to_string();
+        assert!(error.contains("this process may use one processor only"), "{error}");
     }
 
     #[test]

@@ -67,6 +67,7 @@ fn of_row(identity: &Identity, add: &mut impl FnMut(String, String)) {
         "placement".into(),
         match placement {
             PlacementPolicy::Auto => "auto".into(),
+            PlacementPolicy::All => "all".into(),
             PlacementPolicy::Off => "off".into(),
             PlacementPolicy::Near(nearness) => nearness.clone(),
             PlacementPolicy::Cpus(cpus) => {

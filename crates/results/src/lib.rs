@@ -55,7 +55,7 @@ pub use obstacles::{Obstacle, circumstances};
 pub use output::{check_file, is_stream, write_bytes, write_text};
 pub use placing::{PlacedSamples, place};
 pub use replacement::remove_stale;
-pub use rows::{Figure, Group, GroupKey, Row, RowRank, groups, thin};
+pub use rows::{Figure, Group, GroupKey, Row, RowRank, groups, groups_at, thin};
 pub use schema::schema;
 pub use trend::{Point, Trend, TrendRun, trend};
 pub use wakefulness::{AwakeShare, awake_share};

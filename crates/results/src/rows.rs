@@ -94,8 +94,12 @@ pub struct Figure {
 
 /// The measured cases of a result, in groups.
 pub fn groups(result: &RunResult) -> Vec<Group<'_>> {
+    groups_at(result, result.distances.as_ref().and_then(|distances| distances.reference))
+}
+
+/// The same with the rows compared at this distance.
+pub fn groups_at(result: &RunResult, distance: Option<u32>) -> Vec<Group<'_>> {
     let mut found: BTreeMap<GroupKey, Vec<Row>> = BTreeMap::new();
-    let distance = result.distances.as_ref().and_then(|distances| distances.reference);
     let cpus = result.environment.cpus_usable;
     for row in result.cases.iter().filter_map(|case| Row::of(case, distance)) {
         let row = Row { cpus, rounds: &result.rounds, ..row };

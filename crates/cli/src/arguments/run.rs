@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, FromArgMatches, ValueEnum, error::ErrorKind};
-use ipcmark_machine::nearness::Nearness;
+use ipcmark_machine::placement::Pinning;
 use ipcmark_report::Format;
 use ipcmark_results::{Arrivals, Touch};
 use ipcmark_transport::Pattern;
@@ -132,10 +132,11 @@ pub(crate) struct RunArguments {
     pub touch: Option<TouchWord>,
 
     /// Processors by what the leader's and a follower's share: smt (two threads of one core), same-cache, cross-cache (one
-    /// memory node, no common cache), cross-numa [default: different physical cores, under one cache if possible]
+    /// memory node, no common cache), cross-numa, or all: each that the machine has, in turn from trial to trial, with
+    /// tables for each distance [default: different physical cores, under one cache if possible]
     #[arg(long, value_name = "PLACEMENT", value_parser = values::placement())]
     #[arg(conflicts_with_all = ["cpus", "no_pin"])]
-    pub placement: Option<Nearness>,
+    pub placement: Option<Pinning>,
 
     /// Processors: the leader's, then the followers' [default: different physical cores]
     #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with = "no_pin")]

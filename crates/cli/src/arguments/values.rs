@@ -3,7 +3,7 @@
 use std::{ops::RangeInclusive, time::Duration};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use ipcmark_machine::nearness::Nearness;
+use ipcmark_machine::{nearness::Nearness, placement::Pinning};
 use ipcmark_report::{FORMATS, Format, format};
 use ipcmark_transport::{BUFFERS, Pattern, Wait};
 
@@ -118,11 +118,12 @@ pub(crate) fn formats() -> impl TypedValueParser<Value = &'static Format> {
         .map(|name| format(&name).expect("the words are the names of the formats"))
 }
 
-/// Levels of the machine that two processors share.
-pub(crate) fn placement() -> impl TypedValueParser<Value = Nearness> {
-    PossibleValuesParser::new(Nearness::ALL.map(Nearness::as_str)).map(|word| {
+/// Levels of the machine that two processors share, or all of them.
+pub(crate) fn placement() -> impl TypedValueParser<Value = Pinning> {
+    let words = Nearness::ALL.map(Nearness::as_str).into_iter().chain(["all"]);
+    PossibleValuesParser::new(words).map(|word| {
         let nearness = Nearness::ALL.into_iter().find(|nearness| nearness.as_str() == word);
-        nearness.expect("the words are those of the levels")
+        nearness.map_or(Pinning::EachLevel, Pinning::Near)
     })
 }
 

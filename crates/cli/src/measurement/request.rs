@@ -282,9 +282,9 @@ fn random_seed() -> u64 {
 }
 
 fn run_options(arguments: &RunArguments, visible: Vec<PathBuf>) -> RunOptions {
-    let pinning = match (&arguments.cpus, arguments.placement) {
+    let pinning = match (&arguments.cpus, &arguments.placement) {
         (Some(cpus), _) => Pinning::Cpus(cpus.clone()),
-        (None, Some(nearness)) => Pinning::Near(nearness),
+        (None, Some(placement)) => placement.clone(),
         (None, None) if arguments.no_pin => Pinning::Off,
         (None, None) => Pinning::Auto,
     };

@@ -45,6 +45,8 @@ pub(crate) struct Pace {
     /// The number of trials, or the time for them.
     trials: Result<u32, Duration>,
     fixed: Option<Length>,
+    /// The fewest trials within a time.
+    fewest: u32,
     rows: u32,
     began: Instant,
     done: u32,
@@ -68,6 +70,7 @@ impl Pace {
         Self {
             trials,
             fixed,
+            fewest: FEWEST_TRIALS,
             rows,
             began: Instant::now(),
             done: 0,
@@ -75,6 +78,18 @@ impl Pace {
             setup: EXPECTED_SETUP * rows,
             factor: EXPECTED_FACTOR,
         }
+    }
+
+    /// The same with so many times as many trials: each is measured at that many placements.
+    pub(crate) fn each_times(mut self, placements: u32) -> Self {
+        self.trials = self.trials.map(|count| count * placements);
+        self.fewest *= placements;
+        self
+    }
+
+    /// The fewest trials within a time.
+    pub(crate) fn fewest(&self) -> u32 {
+        self.fewest
     }
 
     /// Begins the next trial: the length of its measurement of each row, or nothing after the last trial.
@@ -103,7 +118,7 @@ impl Pace {
 
     /// The time that the next trial measures of each row, if this much time is left.
     fn within(&self, left: Duration) -> Option<Duration> {
-        let needed = FEWEST_TRIALS.saturating_sub(self.done);
+        let needed = self.fewest.saturating_sub(self.done);
         if needed > 0 {
             return Some(self.length_of_each(needed, left).clamp(LEAST, MOST));
         }
@@ -266,6 +281,17 @@ mod tests {
             left = left.saturating_sub(spent.setup + spent.turns);
         }
         assert_eq!(done, 8);
+    }
+
+    #[test]
+    fn each_placement_has_the_trials_of_one() {
+        let placed = |trials| Pace::new(trials, None, 5).each_times(4);
+        let mut pace = placed(Trials::Fixed(2));
+        assert_eq!(std::iter::from_fn(|| pace.next()).count(), 8);
+        let budget = Duration::from_secs(1);
+        let within = placed(Trials::Within(budget));
+        let lengths = trials(within, budget, 5, Duration::from_secs(1), 1.2);
+        assert_eq!(lengths.len(), 4 * FEWEST_TRIALS as usize);
     }
 
     #[test]

@@ -342,6 +342,7 @@ fn policy(pinning: &Pinning) -> PlacementPolicy {
         Pinning::Auto => PlacementPolicy::Auto,
         Pinning::Cpus(cpus) => PlacementPolicy::Cpus(cpus.clone()),
         Pinning::Near(nearness) => PlacementPolicy::Near(nearness.as_str().into()),
+        Pinning::EachLevel => PlacementPolicy::All,
         Pinning::Off => PlacementPolicy::Off,
     }
 }

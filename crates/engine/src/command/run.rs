@@ -1,6 +1,6 @@
 //! A run: trial after trial, each with every row of the plan once.
 
-use std::{cell::Cell, os::unix::net::UnixStream};
+use std::{cell::Cell, collections::BTreeSet, os::unix::net::UnixStream};
 
 use ipcmark_machine::{
     clock,
@@ -47,9 +47,9 @@ pub fn run(
 ) -> Result<RunResult, Error> {
     let placements = match &options.followers {
         Some(followers) if followers.is_remote() => {
-            vec![placement::choose_alone(&options.pinning, plan.subscribers)?]
+            vec![vec![placement::choose_alone(&options.pinning, plan.subscribers)?]]
         }
-        _ => placement::choose_pairs(&options.pinning, plan.subscribers, plan.pairs)?,
+        _ => placement::choose_in_turn(&options.pinning, plan.subscribers, plan.pairs)?,
     };
     let sessions = sessions(registry, plan, options, interrupt);
     let recorder = RowRecorder::new(plan, &sessions);
@@ -127,8 +127,8 @@ impl From<SessionError> for RunEnd {
 
 struct Runner<'a> {
     plan: &'a Plan,
-    /// The placement of the measured pair, then of the background pairs.
-    placements: Vec<Placement>,
+    /// For trials in turn, the placement of the measured pair, then of the background pairs.
+    placements: Vec<Vec<Placement>>,
     sessions: Sessions<'a>,
     recorder: RowRecorder<'a>,
 }
@@ -142,7 +142,8 @@ impl Runner<'_> {
         observer.begun(&self.recorder.result);
         self.recorder.record_verdicts(&self.sessions);
         observer.recorded(&self.recorder.result)?;
-        let mut pace = Pace::new(self.plan.trials, self.plan.length, self.plan.measurable());
+        let mut pace = Pace::new(self.plan.trials, self.plan.length, self.plan.measurable())
+            .each_times(self.placements.len() as u32);
         let mut trial = self.plan.first_trial;
         while let Some(length) = pace.next().filter(|_| self.plan.measurable() > 0) {
             let spent = self.trial(trial, length, &pace, observer, &|_| true)?;
@@ -163,9 +164,9 @@ impl Runner<'_> {
         let [budget, taken] = [budget, taken].map(|time| time.as_secs_f64().round());
         let rows = self.plan.measurable();
         self.recorder.result.notes.push(format!(
-            "The run took {taken} s of a budget of {budget} s: {FEWEST_TRIALS} trials, the fewest that give an \
-            interval, \
-             of {rows} rows take that long. Ask for fewer rows, or for one trial with --trials 1."
+            "The run took {taken} s of a budget of {budget} s: {} trials, the fewest that give an interval, \
+             of {rows} rows take that long. Ask for fewer rows, or for one trial with --trials 1.",
+            pace.fewest()
         ));
     }
 
@@ -193,7 +194,8 @@ impl Runner<'_> {
     fn is_precise(&self, trials: u32) -> bool {
         match self.plan.trials {
             Trials::Until { half_width, .. } => {
-                trials >= FEWEST_TRIALS && self.recorder.wider_than(half_width) == 0
+                trials >= FEWEST_TRIALS * self.placements.len() as u32
+                    && self.recorder.wider_than(half_width) == 0
             }
             _ => false,
         }
@@ -234,7 +236,7 @@ impl Runner<'_> {
     }
 
     fn measured_pair(&self) -> &Placement {
-        &self.placements[0]
+        &self.placements[0][0]
     }
 
     fn describe(&mut self) -> Result<(), RunEnd> {
@@ -246,10 +248,15 @@ impl Runner<'_> {
             (false, false) => "off: as asked for",
         };
         let spins = self.plan.sessions.iter().any(|session| session.wait != Wait::Block);
-        let (placement, result) = (&self.placements[0], &mut self.recorder.result);
-        result.environment = environment::environment(placement, sandbox.into());
-        result.notes.extend(placement.warning.clone());
-        if spins && placement.shares_processors() {
+        let measured: Vec<&Placement> = self.placements.iter().map(|pairs| &pairs[0]).collect();
+        let words: Vec<&str> = measured.iter().map(|placement| &placement.words[..]).collect();
+        let result = &mut self.recorder.result;
+        result.environment = environment::environment(measured[0], sandbox.into());
+        result.environment.placement = words.join("; in turn with ");
+        let warnings: BTreeSet<&String> =
+            measured.iter().filter_map(|placement| placement.warning.as_ref()).collect();
+        result.notes.extend(warnings.into_iter().cloned());
+        if spins && measured.iter().any(|placement| placement.shares_processors()) {
             result.notes.push(SPINNERS_WAIT.into());
         }
         result.notes.extend(remarks());
@@ -266,11 +273,13 @@ impl Runner<'_> {
         among: &dyn Fn(usize) -> bool,
     ) -> Result<Spent, RunEnd> {
         let Self { plan, sessions, recorder, .. } = self;
-        let placements = match number % 2 {
-            0 if alternates(sessions.options, plan.subscribers) => {
-                self.placements.iter().map(Placement::swapped).collect()
+        let turn = number.saturating_sub(1) as usize;
+        let placements = &self.placements[turn % self.placements.len()];
+        let placements = match turn / self.placements.len() % 2 {
+            1 if alternates(sessions.options, plan.subscribers) => {
+                placements.iter().map(Placement::swapped).collect()
             }
-            _ => self.placements.clone(),
+            _ => placements.clone(),
         };
         let mut schedule = Schedule::new(plan.seed, number);
         let width = schedule::width(plan);
@@ -304,7 +313,7 @@ impl Runner<'_> {
 fn alternates(options: &RunOptions, subscribers: u32) -> bool {
     let is_free = match options.pinning {
         Pinning::Auto => true,
-        Pinning::Near(_) => subscribers == 1,
+        Pinning::Near(_) | Pinning::EachLevel => subscribers == 1,
         Pinning::Cpus(_) | Pinning::Off => false,
     };
     is_free && options.followers.is_none()

@@ -195,6 +195,7 @@ fn options(case: &Case) -> String {
 fn placement(case: &Case) -> String {
     match &case.identity.placement {
         PlacementPolicy::Auto => "auto".into(),
+        PlacementPolicy::All => "all".into(),
         PlacementPolicy::Cpus(cpus) => {
             cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(" ")
         }

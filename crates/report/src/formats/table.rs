@@ -1,6 +1,6 @@
 //! A table for a terminal: a head, the groups, the cases that were not measured, notes, and last the findings.
 
-use ipcmark_results::{Group, RunResult, Status};
+use ipcmark_results::{Group, PlacementPolicy, RunResult, Status, groups_at};
 use textwrap::core::display_width;
 
 use crate::{
@@ -15,13 +15,13 @@ use crate::{
     page::{BOLD, DIM, Page, RED},
     plain::plain,
     remarks,
-    units::count,
+    units::{count, duration},
 };
 
 fn table(result: &RunResult, terminal: Terminal) -> String {
     let mut page = Page::of(terminal);
     head(&mut page, result);
-    groups(&mut page, &ipcmark_results::groups(result), &Titles::of(result));
+    rankings(&mut page, result);
     hosts(&mut page, result);
     unmeasured(&mut page, result);
     notes(&mut page, result);
@@ -37,6 +37,37 @@ fn head(page: &mut Page, result: &RunResult) {
     for (name, fact) in remarks::facts(result) {
         page.wrapped("", &format!("  {name:<10}  "), &fact);
     }
+}
+
+/// The tables at the reference distance; at each distance if the trials had a placement for each.
+fn rankings(page: &mut Page, result: &RunResult) {
+    let titles = Titles::of(result);
+    let at_reference = ipcmark_results::groups(result);
+    match &levels(result)[..] {
+        [] | [_] => groups(page, &at_reference, &titles),
+        levels => {
+            for (at, floor_ns) in levels {
+                page.line("", "");
+                page.line(BOLD, &format!("at {} a bare round trip", duration(*floor_ns)));
+                groups(page, &groups_at(result, Some(*at)), &titles);
+            }
+        }
+    }
+    if !at_reference.is_empty() {
+        page.line("", "");
+        page.wrapped(DIM, "", &remarks::legend(&at_reference));
+    }
+}
+
+/// The distances of a result whose trials were placed at each in turn, and their bare round trips, the nearest first.
+fn levels(result: &RunResult) -> Vec<(u32, f64)> {
+    let mut placements = result.cases.iter().map(|case| &case.identity.placement);
+    if placements.all(|placement| *placement != PlacementPolicy::All) {
+        return Vec::new();
+    }
+    let all = result.distances.iter().flat_map(|distances| &distances.all).enumerate();
+    let together = all.filter(|(_, distance)| !distance.apart && distance.share > 0.0);
+    together.map(|(at, distance)| (at as u32, distance.floor_round_trip_ns)).collect()
 }
 
 /// The largest number of tables of single pairs of ranks: beyond it the maps show them.
@@ -55,10 +86,6 @@ fn groups(page: &mut Page, groups: &[Group], titles: &Titles) {
     for groups in groups.chunk_by(|a, b| a.key.pattern == b.key.pattern) {
         let grid = Grid::of(groups, page);
         grid.sheets.iter().for_each(|sheet| self::sheet(page, &grid, sheet, titles));
-    }
-    if !groups.is_empty() {
-        page.line("", "");
-        page.wrapped(DIM, "", &remarks::legend(groups));
     }
 }
 

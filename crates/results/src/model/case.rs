@@ -141,6 +141,8 @@ pub enum PlacementPolicy {
     Cpus(Vec<u32>),
     /// The nearest level that the processors of the leader and of each follower share.
     Near(#[schemars(extend("enum" = ["smt", "same-cache", "cross-cache", "cross-numa"]))] String),
+    /// Each of these levels that the machine has: trial after trial has the next one.
+    All,
     /// No choice: the scheduler decides.
     Off,
 }

@@ -18,6 +18,26 @@ fn tie() -> RunResult {
     run(vec![of("shm-ring", 1_000.0), of("pipe", 9_000.0), of("memfd", 1_006.0)])
 }
 
+/// A row whose trials had a placement for each of two distances.
+#[test]
+fn placements_in_turn_have_tables_of_their_own() {
+    let mut row = case("shm-ring", 64, Wait::Spin, 224);
+    let trial = first(&mut row);
+    let mut far = trial.by_distance[0].clone();
+    (far.distance, far.location_ns) = (1, Some(7_640.0));
+    trial.by_distance.push(far);
+    row.identity.placement = PlacementPolicy::All;
+    let result = run(vec![row.clone()]);
+    let text = table(&result, 80);
+    let (near, far) = text.split_once("at 412 ns a bare round trip\n").expect(&text);
+    let (_, near) = near.split_once("at 206 ns a bare round trip\n").expect(&text);
+    assert_eq!([near, far].map(|part| self::row(part, "shm-ring")[1]), ["0.110", "3.82"]);
+    assert_eq!(text.matches("½ round trip: a round trip").count(), 1, "{text}");
+
+    row.identity.placement = PlacementPolicy::Auto;
+    assert!(!table(&run(vec![row]), 80).contains("3.82"), "only the reference distance");
+}
+
 #[test]
 fn indistinguishable_rows_share_a_rank() {
     let text = table(&tie(), 120);
