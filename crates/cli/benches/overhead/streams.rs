@@ -15,8 +15,14 @@ const BATCH: u64 = 64;
 pub(crate) const MECHANISMS: [Mechanism; 3] =
     [Mechanism::Pipe, Mechanism::UdsStream, Mechanism::Tcp];
 
-/// The time per received message, in ns.
-pub(crate) fn message_ns(mechanism: Mechanism, wait: Wait, payload: usize) -> f64 {
+/// The bytes that a transport over a byte stream puts before each payload: its length.
+pub(crate) const FRAME_HEAD: usize = 8;
+
+/// The default capacity of a pipe; for larger calls the transport asks for more.
+const PIPE_CAPACITY: usize = 65_536;
+
+/// The time per received message of `bytes`, in ns.
+pub(crate) fn message_ns(mechanism: Mechanism, wait: Wait, bytes: usize) -> f64 {
     let flags = if wait == Wait::Spin { libc::O_NONBLOCK } else { 0 };
     let ways = match mechanism {
         Mechanism::Pipe => bare::pipes(flags),
@@ -24,6 +30,10 @@ pub(crate) fn message_ns(mechanism: Mechanism, wait: Wait, payload: usize) -> f6
         _ => bare::connection(flags),
     };
     let (out, back) = (ways.leader.0, ways.follower.1);
+    if bytes > PIPE_CAPACITY {
+        // SAFETY: only changes the capacity, and only of a pipe.
+        unsafe { libc::fcntl(out, libc::F_SETPIPE_SZ, bytes as libc::c_int) };
+    }
     let mut page = ptr::null_mut();
     // SAFETY: a new mapping shared by both processes, for one number.
     unsafe {
@@ -41,7 +51,7 @@ pub(crate) fn message_ns(mechanism: Mechanism, wait: Wait, payload: usize) -> f6
     match unsafe { libc::fork() } {
         0 => {
             pin(1);
-            let message_ns = receive(back, payload);
+            let message_ns = receive(back, bytes);
             // SAFETY: the mapping has room for it; the parent waits for this process before it
             // reads.
             unsafe { found.write_volatile(message_ns) };
@@ -52,7 +62,7 @@ pub(crate) fn message_ns(mechanism: Mechanism, wait: Wait, payload: usize) -> f6
             // Makes a send fail once the child has closed its copy.
             // SAFETY: this process does not read from it.
             unsafe { libc::close(back) };
-            send(out, payload);
+            send(out, bytes);
             // SAFETY: reaps the child, reads its result, and closes the opened descriptors.
             unsafe {
                 libc::waitpid(follower, ptr::null_mut(), 0);
@@ -70,14 +80,14 @@ pub(crate) fn message_ns(mechanism: Mechanism, wait: Wait, payload: usize) -> f6
 }
 
 /// Sends for longer than the receiver counts.
-fn send(fd: i32, payload: usize) {
-    let message = vec![1_u8; payload];
+fn send(fd: i32, bytes: usize) {
+    let message = vec![1_u8; bytes];
     let until = now_ns() + 2 * TIME.as_nanos() as u64;
     while now_ns() < until {
         for _ in 0..BATCH {
-            if !whole(payload, |from| {
+            if !whole(bytes, |from| {
                 // SAFETY: the unsent rest of a valid buffer.
-                unsafe { libc::write(fd, message[from..].as_ptr().cast(), payload - from) }
+                unsafe { libc::write(fd, message[from..].as_ptr().cast(), bytes - from) }
             }) {
                 return;
             }
@@ -86,10 +96,10 @@ fn send(fd: i32, payload: usize) {
 }
 
 /// Counts the messages that arrive in the middle part of the time.
-fn receive(fd: i32, payload: usize) -> f64 {
-    let mut message = vec![0_u8; payload];
+fn receive(fd: i32, bytes: usize) -> f64 {
+    let mut message = vec![0_u8; bytes];
     let mut take = || {
-        whole(payload, |from| {
+        whole(bytes, |from| {
             let rest = &mut message[from..];
             // SAFETY: the unfilled rest of a valid buffer.
             unsafe { libc::read(fd, rest.as_mut_ptr().cast(), rest.len()) }
@@ -113,9 +123,9 @@ fn receive(fd: i32, payload: usize) -> f64 {
 }
 
 /// Repeats a call until all bytes are transferred; false if the other end is closed.
-fn whole(payload: usize, mut call: impl FnMut(usize) -> isize) -> bool {
+fn whole(bytes: usize, mut call: impl FnMut(usize) -> isize) -> bool {
     let mut done = 0;
-    while done < payload {
+    while done < bytes {
         match call(done) {
             n if n > 0 => done += n as usize,
             0 => return false,
