@@ -97,6 +97,7 @@ fn processors_that_cannot_be_used() {
     refused("run --placement near", &["near", "smt", "cross-numa"]);
     refused("run --placement smt --cpus 0,1", &["--placement", "cannot be used with", "--cpus"]);
     refused("run --placement smt --pairs 2", &["2 pairs smt", "--cpus"]);
+    refused("run --placement all --pairs 2", &["2 pairs all", "--cpus"]);
     refused("run --cpus 0,99999", &["processor 99999", "may not run on it", "choose from"]);
     refused("run --subscribers 2 --cpus 0,1", &["--cpus with 2 processors", "3 processors"]);
     refused("run --cpus all", &["'all' for '--cpus"]);

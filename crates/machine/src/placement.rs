@@ -110,13 +110,16 @@ pub fn choose_pairs(
     match pinning {
         Pinning::Off => Ok(vec![choose(pinning, followers)?; pairs as usize]),
         Pinning::Cpus(ids) => Ok(placed_pairs(&found(ids, &cpus, ends * pairs as usize)?, ends)),
-        Pinning::Near(_) | Pinning::EachLevel => {
-            let cause = "--placement chooses the processors of one pair";
-            let error = Error::new("place", format!("{pairs} pairs"), cause);
-            Err(error.remedy("name those of all pairs with --cpus"))
-        }
+        Pinning::Near(nearness) => Err(one_pair_only(pairs, nearness.as_str())),
+        Pinning::EachLevel => Err(one_pair_only(pairs, "all")),
         Pinning::Auto => Ok(placed_pairs(&automatic_pairs(&cpus, ends, pairs as usize), ends)),
     }
+}
+
+fn one_pair_only(pairs: u32, placement: &str) -> Error {
+    let cause = "--placement chooses the processors of one pair";
+    Error::new("place", format!("{pairs} pairs {placement}"), cause)
+        .remedy("name those of all pairs with --cpus")
 }
 
 /// Chooses processors as [`choose_pairs`]; several times for [`Pinning::EachLevel`], for trials in turn.
