@@ -121,7 +121,7 @@ fn insert(
             transaction.last_insert_rowid()
         }
     };
-    let distance = result.distances.as_ref().and_then(|distances| distances.reference);
+    let distance = result.reference_distance();
     for (place, (case, name)) in result.cases.iter().zip(names).enumerate() {
         let figure = Row::of(case, distance).and_then(|row| row.location());
         insert_case(transaction, run, place, name, case, figure)?;

@@ -156,12 +156,12 @@ fn each_level(
 /// # Errors
 /// As [`choose`].
 pub fn choose_one(pinning: &Pinning, leads: bool) -> Result<Option<u32>, Error> {
-    Ok(match (pinning, leads) {
-        (Pinning::Auto | Pinning::Near(_) | Pinning::EachLevel, false) => {
-            choose(pinning, 1)?.followers[0]
+    Ok(match pinning {
+        Pinning::Auto | Pinning::Near(_) | Pinning::EachLevel => {
+            let pair = choose(pinning, 1)?;
+            if leads { pair.leader } else { pair.followers[0] }
         }
-        (Pinning::Auto | Pinning::Near(_) | Pinning::EachLevel, true) => choose(pinning, 1)?.leader,
-        (Pinning::Cpus(_) | Pinning::Off, _) => choose(pinning, 0)?.leader,
+        Pinning::Cpus(_) | Pinning::Off => choose(pinning, 0)?.leader,
     })
 }
 

@@ -69,7 +69,7 @@ impl Event {
 
 /// Every case of a result under its name, in the order of the file.
 pub fn series<'a>(result: &'a RunResult) -> Vec<Series<'a>> {
-    let distance = result.distances.as_ref().and_then(|distances| distances.reference);
+    let distance = result.reference_distance();
     let mut names = BTreeSet::new();
     let mut of_case = |case: &'a Case| {
         let name = unique(name_of(&case.identity), &mut names);

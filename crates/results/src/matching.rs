@@ -63,7 +63,7 @@ impl<'a> Cases<'a> {
     }
 
     fn add(&mut self, run: usize, case: &'a Case, result: &RunResult) {
-        let distance = result.distances.as_ref().and_then(|distances| distances.reference);
+        let distance = result.reference_distance();
         self.rows[run] = Row::of(case, distance);
         let is_worse = case.status() == Status::Failed || self.unmeasured.is_none();
         if self.rows[run].is_none() && is_worse {

@@ -79,6 +79,11 @@ impl RunResult {
         }
     }
 
+    /// The distance at which its rows are compared, as an index of its distances; none if there are none.
+    pub fn reference_distance(&self) -> Option<u32> {
+        self.distances.as_ref()?.reference
+    }
+
     /// The time in the blocks of all its rows and references.
     pub fn blocks_ns(&self) -> u64 {
         let trials = self.cases.iter().flat_map(|case| case.trials()).map(Trial::blocks_ns);

@@ -94,7 +94,7 @@ pub struct Figure {
 
 /// The measured cases of a result, in groups.
 pub fn groups(result: &RunResult) -> Vec<Group<'_>> {
-    groups_at(result, result.distances.as_ref().and_then(|distances| distances.reference))
+    groups_at(result, result.reference_distance())
 }
 
 /// The same with the rows compared at this distance.
@@ -110,7 +110,7 @@ pub fn groups_at(result: &RunResult, distance: Option<u32>) -> Vec<Group<'_>> {
 
 /// The rows that were measured in at least `trials` trials, but have a location at the reference distance in fewer.
 pub fn thin(result: &RunResult, trials: usize) -> Vec<&Identity> {
-    let distance = result.distances.as_ref().and_then(|distances| distances.reference);
+    let distance = result.reference_distance();
     let rows = result.cases.iter().filter_map(|case| Row::of(case, distance));
     let is_thin =
         |row: &Row| row.trials.len() >= trials && row.locations().iter().flatten().count() < trials;

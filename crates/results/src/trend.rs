@@ -93,7 +93,7 @@ fn point(trend_runs: &[TrendRun], distance: &TrendDistance, runs: Vec<usize>) ->
 
 /// The row at the reference distance of its run.
 fn own_row(run: &RunResult) -> Option<Row<'_>> {
-    let reference = run.distances.as_ref().and_then(|distances| distances.reference);
+    let reference = run.reference_distance();
     Row::of(run.cases.first()?, reference)
 }
 

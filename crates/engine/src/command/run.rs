@@ -16,7 +16,7 @@ use super::{
     pace::{Pace, Spent},
     plan::Plan,
     record::RowRecorder,
-    request::{FEWEST_TRIALS, Slot, Trials},
+    request::{Slot, Trials},
     round::Round,
     schedule::{self, Schedule},
     session::SessionError,
@@ -149,7 +149,7 @@ impl Runner<'_> {
             let spent = self.trial(trial, length, &pace, observer, &|_| true)?;
             pace.end_of_trial(spent);
             trial += 1;
-            if self.is_precise(trial - 1) {
+            if self.is_precise(trial - 1, &pace) {
                 break;
             }
         }
@@ -191,11 +191,10 @@ impl Runner<'_> {
     }
 
     /// True if this many trials have made every interval as narrow as requested.
-    fn is_precise(&self, trials: u32) -> bool {
+    fn is_precise(&self, trials: u32, pace: &Pace) -> bool {
         match self.plan.trials {
             Trials::Until { half_width, .. } => {
-                trials >= FEWEST_TRIALS * self.placements.len() as u32
-                    && self.recorder.wider_than(half_width) == 0
+                trials >= pace.fewest() && self.recorder.wider_than(half_width) == 0
             }
             _ => false,
         }
