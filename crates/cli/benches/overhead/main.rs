@@ -11,7 +11,8 @@
 //!   has built them;
 //! - (g) a run by hand, `ipcmark leader` and `ipcmark follower`, against `ipcmark run`;
 //! - (h) a stream through the engine against a bare stream of the same system calls;
-//! - (i) a message one way against half of a round trip;
+//! - (i) a message one way against half of a round trip, and what a clock reading before each message adds to bare
+//!   round trips;
 //! - (j) the time until the command answers, and its memory.
 
 mod bare;
@@ -20,6 +21,7 @@ mod lent;
 mod measured;
 mod modules;
 mod programs;
+mod readings;
 mod slices;
 mod streams;
 mod uring;
@@ -33,6 +35,7 @@ use ipcmark_engine::KEEPER_COMMAND;
 use ipcmark_results::Touch;
 use ipcmark_transport::Wait;
 use measured::{Engine, median};
+use readings::Words;
 use slices::{SliceRatios, Slices};
 
 /// The rounds of each comparison; odd, so that the median is one of them.
@@ -115,7 +118,7 @@ fn main() -> ExitCode {
 type Section = fn(&Engine);
 
 /// The sections by their letters.
-const SECTIONS: [(&str, Section); 12] = [
+const SECTIONS: [(&str, Section); 13] = [
     ("a", against_bare_loops),
     ("b", against_the_floor),
     ("b", on_its_own_line),
@@ -127,6 +130,7 @@ const SECTIONS: [(&str, Section); 12] = [
     ("g", by_hand),
     ("h", streams_against_bare),
     ("i", one_way_against_half),
+    ("i", readings_between_messages),
     ("j", start_and_memory),
 ];
 
@@ -337,6 +341,19 @@ fn one_way_against_half(engine: &Engine) {
             paired(round, || engine.one_way_p50_ns(name, payload), half)
         });
         show(&format!("{name} {payload} B"), "0.9 to 1.1", ratios.collect());
+    }
+}
+
+/// (i) No limit.
+fn readings_between_messages(_: &Engine) {
+    println!(
+        "\n(i) what a clock reading before each message adds to a bare round trip ÷ one reading"
+    );
+    let cost = ipcmark_machine::clock::reading_cost_ns();
+    for (name, words) in
+        [("both words in one line", Words::Together), ("each in its own line", Words::Apart)]
+    {
+        show(name, "-", (0..ROUNDS).map(|_| readings::added_ns(words) / cost).collect());
     }
 }
 
