@@ -33,8 +33,7 @@ fn the_choice_is_shown_with_its_figures() {
         chosen.iter().any(|name| lines[1].starts_with(&format!("  use          {name}"))),
         "{said}"
     );
-    for word in ["figures", "runner-up", "no promise", "of CPU time a message", "99 of 100 within"]
-    {
+    for word in ["figures", "runner-up", "no promise", "CPU time a message", "99 of 100 within"] {
         assert!(said.contains(word), "{word}: {said}");
     }
 }

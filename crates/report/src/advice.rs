@@ -56,7 +56,7 @@ fn sentences(shown: &AdviceShown) -> Vec<(&'static str, String)> {
     match &advice.choice {
         None => sentences.push(("use", "nothing that was measured meets the conditions".into())),
         Some(choice) => {
-            let why = match question.is_for_the_cheapest() {
+            let why = match question.is_for_the_cheapest() && choice.cost.is_some() {
                 true => "the least CPU time of those that are fast enough",
                 false => "the fastest of those that meet the conditions",
             };
@@ -133,10 +133,14 @@ fn price(question: &AdviceQuestion, candidate: &Candidate) -> String {
         candidate.cores.map(|cores| format!("{}{}", figure(cores.value), uncertainty(cores)));
     match (candidate.wait(), question.load, cores) {
         (Wait::Spin, _, Some(cores)) => format!("{cores} cores busy, with messages or without"),
-        (_, Load::Closed, _) | (_, _, None) => {
+        (_, Load::Closed, _) => match candidate.cost {
+            Some(cost) => format!("{} of CPU time a message", time(cost)),
+            None => "its CPU time a message is unknown, for many messages needed no wake-up".into(),
+        },
+        (_, _, Some(cores)) => format!("{cores} cores at that rate"),
+        (_, _, None) => {
             format!("{} of CPU time a message", duration(candidate.row.cpu_per_message()))
         }
-        (_, _, Some(cores)) => format!("{cores} cores at that rate"),
     }
 }
 

@@ -41,10 +41,14 @@ pub struct Candidate<'a> {
     /// The time of an event. At a rate: the median over all processor positions. Else: the mean at the distance at
     /// which rows are compared.
     pub time: Figure,
-    /// The 99th percentile over all processor positions; none if there are too few samples.
+    /// The 99th percentile over all processor positions; none if there are too few samples. Of a row whose blocks are
+    /// [mixed](Row::is_mixed), that of the blocks that count.
     pub p99: Option<Figure>,
     /// Processors that its processes keep busy.
     pub cores: Option<Figure>,
+    /// The cost: at a rate those processors; else the CPU time of a message in nanoseconds, which is unknown if the
+    /// row's blocks are [mixed](Row::is_mixed).
+    pub cost: Option<Figure>,
     /// Conditions that it does not meet.
     pub shortfalls: Vec<Shortfall>,
 }
@@ -169,10 +173,10 @@ impl AdviceQuestion {
         kinds.then(figures).then(a.time.value.total_cmp(&b.time.value))
     }
 
-    /// The figure to minimize.
+    /// The figure to minimize; infinite if it is unknown.
     pub fn aim(&self, candidate: &Candidate) -> f64 {
         match self.is_for_the_cheapest() {
-            true => candidate.cost(self),
+            true => candidate.cost.map_or(f64::INFINITY, |cost| cost.value),
             false => candidate.time.value,
         }
     }
@@ -183,7 +187,7 @@ impl AdviceQuestion {
             return false;
         }
         let interval = |candidate: &Candidate| match self.is_for_the_cheapest() {
-            true => candidate.cores.and_then(|cores| cores.interval),
+            true => candidate.cost.and_then(|cost| cost.interval),
             false => candidate.time.interval,
         };
         match (interval(best), interval(other)) {
@@ -233,8 +237,14 @@ impl<'a> Candidate<'a> {
             _ => row.overall().percentile(0.5),
         }?;
         let cores: Vec<f64> = row.trials.iter().filter_map(Trial::cores).collect();
-        let (p99, cores) = (row.overall().percentile(0.99), Figure::of_trials(&cores));
-        let mut candidate = Self { row, time, p99, cores, shortfalls: Vec::new() };
+        let cpu_ns: Vec<f64> = row.trials.iter().map(Trial::cpu_ns_per_message).collect();
+        let (cores, is_mixed) = (Figure::of_trials(&cores), row.is_mixed());
+        let cost = match question.load {
+            Load::Closed => Figure::of_trials(&cpu_ns).filter(|_| !is_mixed),
+            _ => cores,
+        };
+        let p99 = if is_mixed { row } else { row.overall() }.percentile(0.99);
+        let mut candidate = Self { row, time, p99, cores, cost, shortfalls: Vec::new() };
         candidate.shortfalls = question.shortfalls(&candidate);
         Some(candidate)
     }
@@ -247,14 +257,6 @@ impl<'a> Candidate<'a> {
     /// True if it keeps its processors busy: it spins, or should sleep and hardly did.
     pub fn polls(&self) -> bool {
         self.wait() == Wait::Spin || self.row.stayed_awake()
-    }
-
-    /// The cost: processors at a rate, else the CPU time of a message in nanoseconds.
-    fn cost(&self, question: &AdviceQuestion) -> f64 {
-        match question.load {
-            Load::Closed => self.row.cpu_per_message(),
-            _ => self.cores.map_or(f64::INFINITY, |cores| cores.value),
-        }
     }
 
     /// The processes of its library, such as a daemon, beside those of the program.

@@ -7,7 +7,6 @@ use ipcmark_transport::{Pattern, Span};
 use crate::{
     model::RunResult,
     rows::{Figure, Group, Row, groups},
-    wakefulness::has_costs_of_others,
 };
 
 /// The best rows of one group.
@@ -47,7 +46,7 @@ fn best_of(group: Group) -> Option<Best> {
     let has_times = |row: &Row| !is_stream && !row.stayed_awake();
     let p99 = |row: &Row| value(row.percentile(0.99)).filter(|_| has_times(row));
     let steadiest = least(&group, p99);
-    let has_costs = |row: &Row| !row.stayed_awake() && !has_costs_of_others(row.trials);
+    let has_costs = |row: &Row| !row.stayed_awake() && !row.is_mixed();
     let cheapest = least(&group, |row| Some(row.cpu_per_message()).filter(|_| has_costs(row)));
     (!fastest.is_empty()).then_some(Best { group, fastest, steadiest, cheapest })
 }

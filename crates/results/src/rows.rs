@@ -16,7 +16,7 @@ use crate::{
     },
     stats::median,
     stats::{self, Interval},
-    wakefulness::stayed_awake,
+    wakefulness::{is_mixed, stayed_awake},
 };
 
 /// The number of samples that carry a 99th percentile.
@@ -194,6 +194,12 @@ impl<'a> Row<'a> {
     /// True if it should sleep and hardly did.
     pub fn stayed_awake(&self) -> bool {
         stayed_awake(self.case.identity.wait, self.trials)
+    }
+
+    /// True if many round trips of a row that sleeps had no sleep, so that its figures of all blocks are not those of
+    /// the blocks that count.
+    pub fn is_mixed(&self) -> bool {
+        is_mixed(self.trials)
     }
 
     /// The order of rows with the same time.

@@ -78,11 +78,11 @@ pub fn awake_share<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> Option<Aw
     })
 }
 
-/// The largest share of round trips without sleep that leaves the costs of a message those of a message with sleep.
+/// The largest share of round trips without sleep that leaves figures of all blocks those of messages with sleep.
 const MOST_ROUND_TRIPS: f64 = 0.05;
 
-/// True if the costs of these trials, which are counted over all blocks, are not those of the blocks that count.
-pub(crate) fn has_costs_of_others<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> bool {
+/// True if figures of all blocks, such as costs, are not those of the blocks that count.
+pub(crate) fn is_mixed<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> bool {
     awake_share(trials).is_some_and(|share| share.round_trips > MOST_ROUND_TRIPS)
 }
 

@@ -49,6 +49,7 @@ fn candidate(candidate: &Candidate) -> Value {
         "time_ns": figure(candidate.time),
         "p99_ns": candidate.p99.map(figure),
         "cores": candidate.cores.map(figure),
+        "cost": candidate.cost.map(figure),
         "cpu_ns_per_message": candidate.row.cpu_per_message(),
         "longest_ns": candidate.row.max(),
         "lost": candidate.lost(),

@@ -89,6 +89,28 @@ fn of_rows_within_the_latency_limit_the_cheapest_comes_first() {
 }
 
 #[test]
+fn without_a_rate_ties_are_those_of_the_cpu_time_of_a_message() {
+    let closed = |name: &str, cores: f64| {
+        let mut case = row(name, Wait::Block, 10_000, cores);
+        case.identity.load = Load::Closed;
+        let Outcome::Ok { measurement } = &mut case.outcome else { panic!("it was not measured") };
+        for trial in measurement.trials_mut() {
+            // All keep as many processors busy: one for half of the time takes half of the CPU time.
+            trial.session.turns_ns = (1e9 * cores) as u64;
+        }
+        case
+    };
+    let rows = vec![closed("cheap", 0.1), closed("as cheap", 0.1), closed("dear", 0.2)];
+    let result = RunResult { distances: None, ..run(rows) };
+    let question = AdviceQuestion { load: Load::Closed, ..question(Some(1e6), None) };
+    let advice = advise(&result, &question, |_| true);
+    let busy = |candidate: &Candidate| candidate.cores.unwrap().value;
+    let choice = advice.choice.as_ref().unwrap();
+    assert!(advice.others.iter().all(|other| (busy(other) / busy(choice) - 1.0).abs() < 1e-6));
+    assert_eq!((name(&advice.choice).as_deref(), advice.ties.len()), (Some("as cheap"), 1));
+}
+
+#[test]
 fn a_p99_near_its_limit_is_not_relied_on() {
     // Cheap has a p99 of 22 µs.
     assert_eq!(answer(Some(24_000.0), None)[0], ["fast"]);

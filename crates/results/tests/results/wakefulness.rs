@@ -59,6 +59,18 @@ fn a_few_blocks_without_sleep_are_not_most_of_the_percentiles() {
     let share = awake_share(row.trials).unwrap();
     assert_eq!(share.blocks, 0.1);
     assert!((share.round_trips - 6_000.0 / 7_800.0).abs() < 1e-9, "{share:?}");
+    let question = AdviceQuestion {
+        payload: 64,
+        pattern: Pattern::Latency,
+        load: Load::Closed,
+        subscribers: 1,
+        p99_below_ns: Some(1e6),
+        cores_below: None,
+    };
+    let advice = advise(&result, &question, |_| true);
+    let choice = advice.choice.unwrap();
+    assert!(choice.cost.is_none(), "the CPU time is mostly that of messages without a wake-up");
+    assert!((choice.p99.unwrap().value / 30_000.0 - 1.0).abs() < 0.01);
     let best = best(&result);
     assert!(best[0].cheapest.is_none(), "most of the messages that it counts had no wake-up");
     assert!(row.rank.is_some() && !row.stayed_awake());
