@@ -98,7 +98,7 @@ fn regret(question: &AdviceQuestion, chosen: &Candidate, checks: &[Advice; 2]) -
     let figure = |row: &Candidate, check: &Advice| {
         let mut met = check.choice.iter().chain(&check.others);
         let again = met.find(|other| other.row.case.identity == row.row.case.identity);
-        again.map(|again| question.aim(again))
+        again.map(|again| question.aim(again)).filter(|figure| figure.is_finite())
     };
     let behind = |best: &Option<Candidate>, check: &Advice| {
         let best = figure(best.as_ref()?, check)?;
@@ -108,7 +108,10 @@ fn regret(question: &AdviceQuestion, chosen: &Candidate, checks: &[Advice; 2]) -
     let known: Vec<f64> = ways.into_iter().flatten().collect();
     if known.is_empty() {
         let met = checks.each_ref().map(|check| name(&check.choice));
-        let found = format!("{own} no longer meets the conditions; {} and {} do", met[0], met[1]);
+        let found = format!(
+            "{own} no longer meets the conditions, or has no figure; {} and {} do",
+            met[0], met[1]
+        );
         return (found, Answer::Chosen(f64::INFINITY));
     }
     let regret = known.iter().sum::<f64>() / known.len() as f64;
