@@ -30,8 +30,8 @@ help:
 	@echo 'make test-aarch64  what depends on the processor, cross-built and run under qemu-user'
 	@echo 'make test-launchers  ipcmark rank under Open MPI, MPICH and Slurm'
 	@echo 'make overhead  what ipcmark itself adds, as ratios (cargo bench); one part: SECTIONS=f, one row: SECTIONS="f ucx-shm"'
-	@echo 'make honesty   what the figures of this machine can be trusted for, in experiments; ten minutes'
-	@echo 'make regret    is the advice right? random questions, answered and checked; ten minutes'
+	@echo 'make honesty   what the figures of this machine can be trusted for, in experiments; some of them: SECTIONS=spread'
+	@echo 'make regret    is the advice right? random questions, answered and checked; twenty minutes'
 	@echo 'make modules   only the shared objects of the libraries that are there; one of them: ONLY=zeromq'
 	@echo 'make deps      install what building and testing need'
 	@echo 'make format    the format of Rust, C and C++'
@@ -190,9 +190,9 @@ doc: deps
 regret: deps
 	$(CARGO) bench --locked --package ipcmark-cli --bench regret
 
-# Experiments on how far this machine's figures can be trusted; ten minutes.
+# Experiments on how far this machine's figures can be trusted; twenty minutes, or SECTIONS="spread ties".
 honesty: deps
-	$(CARGO) bench --locked --package ipcmark-cli --bench honesty
+	$(CARGO) bench --locked --package ipcmark-cli --bench honesty -- $(SECTIONS)
 
 overhead: deps modules bare
 	IPCMARK_MODULE_PATH=$(abspath $(MODULE_DIR)) IPCMARK_BARE_DIR=$(abspath $(MODULE_BUILD)/bare) \

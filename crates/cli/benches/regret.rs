@@ -4,7 +4,7 @@
 //! The best row of a run is partly luck: its figure in that run is too good. So the best row of one check is taken for
 //! the truth, and both figures come from the other check; the regret is the mean of both ways.
 //!
-//! Run it with `make regret`, on a machine that does nothing else; it takes about half an hour. The questions follow
+//! Run it with `make regret`, on a machine that does nothing else; it takes about twenty minutes. The questions follow
 //! from a seed, which is printed and can be set: `SEED=7 make regret`.
 
 use std::{path::Path, process::Command};

@@ -6,7 +6,8 @@
 //!   when every second time is made longer by that much;
 //! - sleeping: the differences that pairs of blocks show where the ends sleep.
 //!
-//! Run it with `make honesty`, on a machine that does nothing else. docs/methodology.md quotes the output.
+//! Run it with `make honesty`, on a machine that does nothing else; one or several of them with
+//! `make honesty SECTIONS="spread verdicts"`. docs/methodology.md quotes the output.
 
 mod comparisons;
 mod hog;
@@ -26,18 +27,35 @@ fn main() -> ExitCode {
     if !std::env::args().any(|word| word == "--bench") {
         return ExitCode::SUCCESS;
     }
+    let words: Vec<String> =
+        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let is_known = |word: &&String| EXPERIMENTS.iter().any(|(name, _)| name == word);
+    if let Some(word) = words.iter().find(|word| !is_known(word)) {
+        eprintln!(
+            "honesty: there is no experiment {word}; there are: {}",
+            EXPERIMENTS.map(|(name, _)| name).join(", ")
+        );
+        return ExitCode::FAILURE;
+    }
     let runs = Runs::new();
     println!("idle");
-    all(&runs);
+    all(&runs, &words);
     println!("\nbeside a busy loop on one processor");
     let _hog = hog::Hog::start();
-    all(&runs);
+    all(&runs, &words);
     ExitCode::SUCCESS
 }
 
-fn all(runs: &Runs) {
-    comparisons::spread(runs);
-    comparisons::ties(runs);
-    comparisons::verdicts(runs);
-    comparisons::sleeping(runs);
+/// The experiments by their names.
+const EXPERIMENTS: [(&str, fn(&Runs)); 4] = [
+    ("spread", comparisons::spread),
+    ("ties", comparisons::ties),
+    ("verdicts", comparisons::verdicts),
+    ("sleeping", comparisons::sleeping),
+];
+
+/// Runs the experiments of these names; no names are all.
+fn all(runs: &Runs, names: &[String]) {
+    let is_wanted = |name: &str| names.is_empty() || names.iter().any(|word| word == name);
+    EXPERIMENTS.iter().filter(|(name, _)| is_wanted(name)).for_each(|(_, run)| run(runs));
 }

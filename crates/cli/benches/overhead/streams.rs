@@ -1,15 +1,29 @@
-//! Bare streams: two forked processes, one writes and the other reads, with only the system calls.
+//! Bare streams: two forked processes, one writes and the other reads, with only the system calls. They stream in blocks
+//! as the engine does: of the same length, with a pause after each, and of the same part of each the messages count.
 
-use std::{hint::spin_loop, process::exit, ptr, time::Duration};
+use std::{
+    hint::spin_loop,
+    process::exit,
+    ptr,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use ipcmark_transport::Wait;
 
-use crate::bare::{self, Mechanism, now_ns, pin, unpin};
+use crate::bare::{self, DescriptorPair, Mechanism, now_ns, pin, unpin};
 
-const TIME: Duration = Duration::from_millis(150);
+/// The length of a block, as the engine's, and the number of blocks.
+const BLOCK_NS: u64 = 8_000_000;
+const BLOCKS: usize = 16;
 
 /// The messages between two clock readings.
 const BATCH: u64 = 64;
+
+/// The part of a block during which the queue fills.
+const FILLING: f64 = 0.25;
+
+/// The first byte of the last message of a block.
+const LAST: u8 = 2;
 
 /// The mechanisms whose streams are compared.
 pub(crate) const MECHANISMS: [Mechanism; 3] =
@@ -21,6 +35,16 @@ pub(crate) const FRAME_HEAD: usize = 8;
 /// The default capacity of a pipe; for larger calls the transport asks for more.
 const PIPE_CAPACITY: usize = 65_536;
 
+/// What both processes see.
+#[derive(Default)]
+struct Shared {
+    /// The time at which the sender of a block had sent all but its last message.
+    sent_ns: AtomicU64,
+    /// The result: the duration of all that counts, and its messages.
+    elapsed_ns: AtomicU64,
+    messages: AtomicU64,
+}
+
 /// The time per received message of `bytes`, in ns.
 pub(crate) fn message_ns(mechanism: Mechanism, wait: Wait, bytes: usize) -> f64 {
     let flags = if wait == Wait::Spin { libc::O_NONBLOCK } else { 0 };
@@ -29,111 +53,139 @@ pub(crate) fn message_ns(mechanism: Mechanism, wait: Wait, bytes: usize) -> f64 
         Mechanism::UdsStream => bare::sockets(flags),
         _ => bare::connection(flags),
     };
-    let (out, back) = (ways.leader.0, ways.follower.1);
     if bytes > PIPE_CAPACITY {
         // SAFETY: only changes the capacity, and only of a pipe.
-        unsafe { libc::fcntl(out, libc::F_SETPIPE_SZ, bytes as libc::c_int) };
+        unsafe { libc::fcntl(ways.leader.0, libc::F_SETPIPE_SZ, bytes as libc::c_int) };
     }
-    let mut page = ptr::null_mut();
-    // SAFETY: a new mapping shared by both processes, for one number.
-    unsafe {
-        page = libc::mmap(
-            page,
-            4096,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_SHARED | libc::MAP_ANONYMOUS,
-            -1,
-            0,
-        );
-    }
-    let found = page.cast::<f64>();
+    // SAFETY: a new mapping of zeros, which are a valid value, for this process and its child.
+    let shared = unsafe { &*shared_page().cast::<Shared>() };
     // SAFETY: this process has one thread, and the child only makes the loop's own calls.
     match unsafe { libc::fork() } {
         0 => {
             pin(1);
-            let message_ns = receive(back, bytes);
-            // SAFETY: the mapping has room for it; the parent waits for this process before it
-            // reads.
-            unsafe { found.write_volatile(message_ns) };
+            receive(ways.follower, bytes, shared);
             exit(0);
         }
         follower => {
             pin(0);
-            // Makes a send fail once the child has closed its copy.
-            // SAFETY: this process does not read from it.
-            unsafe { libc::close(back) };
-            send(out, bytes);
-            // SAFETY: reaps the child, reads its result, and closes the opened descriptors.
-            unsafe {
-                libc::waitpid(follower, ptr::null_mut(), 0);
-                unpin();
-                let message_ns = found.read_volatile();
-                libc::munmap(page, 4096);
-                let others = [ways.leader.0, ways.leader.1, ways.follower.0];
-                others.into_iter().filter(|fd| *fd != back).for_each(|fd| {
-                    libc::close(fd);
-                });
-                message_ns
-            }
+            send(ways.leader, bytes, shared);
+            // SAFETY: reaps the child.
+            unsafe { libc::waitpid(follower, ptr::null_mut(), 0) };
+            unpin();
+            let [elapsed_ns, messages] =
+                [&shared.elapsed_ns, &shared.messages].map(|number| number.load(Ordering::Acquire));
+            // SAFETY: nothing refers to the mapping any more.
+            unsafe { libc::munmap(ptr::from_ref(shared).cast_mut().cast(), PAGE) };
+            close(&ways);
+            elapsed_ns as f64 / messages as f64
         }
     }
 }
 
-/// Sends for longer than the receiver counts.
-fn send(fd: i32, bytes: usize) {
-    let message = vec![1_u8; bytes];
-    let until = now_ns() + 2 * TIME.as_nanos() as u64;
-    while now_ns() < until {
-        for _ in 0..BATCH {
-            if !whole(bytes, |from| {
-                // SAFETY: the unsent rest of a valid buffer.
-                unsafe { libc::write(fd, message[from..].as_ptr().cast(), bytes - from) }
-            }) {
-                return;
-            }
-        }
+const PAGE: usize = 4096;
+
+fn shared_page() -> *mut libc::c_void {
+    let (access, kind) =
+        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+    // SAFETY: a new mapping, at an address of the kernel's choice.
+    unsafe { libc::mmap(ptr::null_mut(), PAGE, access, kind, -1, 0) }
+}
+
+/// Closes the descriptors; the two of a socket are one.
+fn close(ways: &DescriptorPair) {
+    let all = [ways.leader.0, ways.leader.1, ways.follower.0, ways.follower.1];
+    for (_, fd) in all.into_iter().enumerate().filter(|(at, fd)| !all[..*at].contains(fd)) {
+        // SAFETY: opened for these streams, and used by nobody any more.
+        unsafe { libc::close(fd) };
     }
 }
 
-/// Counts the messages that arrive in the middle part of the time.
-fn receive(fd: i32, bytes: usize) -> f64 {
+/// Streams block after block, each after the answer to the one before.
+fn send((out, back): (i32, i32), bytes: usize, shared: &Shared) {
+    let mut message = vec![1_u8; bytes];
+    for _ in 0..BLOCKS {
+        message[0] = 1;
+        let until = now_ns() + BLOCK_NS;
+        let sent_ns = loop {
+            (0..BATCH).for_each(|_| write(out, &message));
+            let now = now_ns();
+            if now >= until {
+                break now;
+            }
+        };
+        shared.sent_ns.store(sent_ns, Ordering::Release);
+        message[0] = LAST;
+        write(out, &message);
+        read(back, &mut [0]);
+    }
+}
+
+/// Receives block after block, and answers each.
+fn receive((out, back): (i32, i32), bytes: usize, shared: &Shared) {
     let mut message = vec![0_u8; bytes];
-    let mut take = || {
-        whole(bytes, |from| {
-            let rest = &mut message[from..];
-            // SAFETY: the unfilled rest of a valid buffer.
-            unsafe { libc::read(fd, rest.as_mut_ptr().cast(), rest.len()) }
-        })
-    };
-    let begin = now_ns();
-    let quarter = TIME.as_nanos() as u64 / 4;
-    while now_ns() < begin + quarter {
-        (0..BATCH).for_each(|_| _ = take());
+    // The time at which each batch began to arrive.
+    let mut marks = Vec::with_capacity(1 << 16);
+    let (mut elapsed_ns, mut messages) = (0, 0);
+    for _ in 0..BLOCKS {
+        marks.clear();
+        let mut count = 0;
+        loop {
+            read(back, &mut message);
+            if message[0] == LAST {
+                break;
+            }
+            if count % BATCH == 0 {
+                marks.push(now_ns());
+            }
+            count += 1;
+        }
+        let counts = counting(&marks, shared.sent_ns.load(Ordering::Acquire));
+        if let [first, .., last] = counts {
+            elapsed_ns += last - first;
+            messages += (counts.len() as u64 - 1) * BATCH;
+        }
+        write(out, &[0]);
     }
-    let (start, mut count) = (now_ns(), 0);
-    while now_ns() < start + 2 * quarter {
-        (0..BATCH).for_each(|_| _ = take());
-        count += BATCH;
-    }
-    let message_ns = (now_ns() - start) as f64 / count as f64;
-    // Makes the sender notice that there is no reader any more.
-    // SAFETY: the child's own descriptor.
-    unsafe { libc::close(fd) };
-    message_ns
+    shared.elapsed_ns.store(elapsed_ns, Ordering::Release);
+    shared.messages.store(messages, Ordering::Release);
 }
 
-/// Repeats a call until all bytes are transferred; false if the other end is closed.
-fn whole(bytes: usize, mut call: impl FnMut(usize) -> isize) -> bool {
+/// The marks that count: those after the filling phase and before the last message was sent.
+fn counting(marks: &[u64], sent_ns: u64) -> &[u64] {
+    let end = marks.partition_point(|mark| *mark <= sent_ns);
+    let [first, .., last] = &marks[..end] else { return &[] };
+    let filled_ns = first + (FILLING * (last - first) as f64) as u64;
+    &marks[marks.partition_point(|mark| *mark < filled_ns)..end]
+}
+
+fn write(fd: i32, message: &[u8]) {
+    whole(message.len(), |from| {
+        let rest = &message[from..];
+        // SAFETY: the unsent rest of a valid buffer.
+        unsafe { libc::write(fd, rest.as_ptr().cast(), rest.len()) }
+    });
+}
+
+fn read(fd: i32, message: &mut [u8]) {
+    whole(message.len(), |from| {
+        let rest = &mut message[from..];
+        // SAFETY: the unfilled rest of a valid buffer.
+        unsafe { libc::read(fd, rest.as_mut_ptr().cast(), rest.len()) }
+    });
+}
+
+/// Repeats a call until all bytes are transferred.
+fn whole(bytes: usize, mut call: impl FnMut(usize) -> isize) {
     let mut done = 0;
     while done < bytes {
         match call(done) {
             n if n > 0 => done += n as usize,
-            0 => return false,
+            0 => panic!("the other end of a bare stream is closed"),
             _ => match std::io::Error::last_os_error().raw_os_error() {
                 Some(libc::EAGAIN) => spin_loop(),
-                _ => return false,
+                Some(libc::EINTR) => {}
+                error => panic!("a bare stream failed: {error:?}"),
             },
         }
     }
-    true
 }
