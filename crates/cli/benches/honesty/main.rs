@@ -46,8 +46,10 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
+type Experiment = fn(&Runs);
+
 /// The experiments by their names.
-const EXPERIMENTS: [(&str, fn(&Runs)); 4] = [
+const EXPERIMENTS: [(&str, Experiment); 4] = [
     ("spread", comparisons::spread),
     ("ties", comparisons::ties),
     ("verdicts", comparisons::verdicts),
