@@ -190,7 +190,7 @@ doc: deps
 regret: deps
 	$(CARGO) bench --locked --package ipcmark-cli --bench regret
 
-# Experiments on how far this machine's figures can be trusted; twenty minutes, or SECTIONS="spread ties".
+# Experiments on how far this machine's figures can be trusted; half an hour, or SECTIONS="spread ties".
 honesty: deps
 	$(CARGO) bench --locked --package ipcmark-cli --bench honesty -- $(SECTIONS)
 

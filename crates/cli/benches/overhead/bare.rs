@@ -185,6 +185,19 @@ pub(crate) fn pin(n: usize) {
     }
 }
 
+/// The length of a shared page.
+pub(crate) const PAGE: usize = 4096;
+
+/// A new page of zeros that this process and the children that it forks share.
+pub(crate) fn shared_page() -> *mut libc::c_void {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
+    // SAFETY: a new mapping at an address that the system chooses.
+    let page = unsafe { libc::mmap(std::ptr::null_mut(), PAGE, access, flags, -1, 0) };
+    assert!(page != libc::MAP_FAILED, "no memory for a shared page");
+    page
+}
+
 /// Lets this process run on every processor again.
 pub(crate) fn unpin() {
     // SAFETY: a set of this process's own; the kernel ignores processors that do not exist.

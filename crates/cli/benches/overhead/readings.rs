@@ -52,8 +52,11 @@ pub(crate) fn added_ns(words: Words) -> f64 {
         scope.spawn(|| follow(question, answer));
         pin(0);
         let mut leader = Leader { question, answer, number: 0 };
-        let mut added: Vec<f64> =
-            (0..PAIRS).map(|_| -leader.slice::<false>() + leader.slice::<true>()).collect();
+        let added = |_| {
+            let without = leader.slice::<false>();
+            leader.slice::<true>() - without
+        };
+        let mut added: Vec<f64> = (0..PAIRS).map(added).collect();
         question.store(END, Ordering::Release);
         unpin();
         added.sort_by(f64::total_cmp);

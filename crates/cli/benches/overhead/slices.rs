@@ -17,7 +17,7 @@ use ipcmark_transport::{
     Collect, Endpoint, Error, Rendezvous, Role, RunId, Settings, Step, Transport, Wait,
 };
 
-use crate::bare::{now_ns, pin, unpin};
+use crate::bare::{now_ns, pin, shared_page, unpin};
 
 /// The bytes of a message: together with the words of `shm-slot` it leaves 16 bytes in the line.
 const PAYLOAD: usize = 32;
@@ -142,15 +142,6 @@ fn settings(role: Role) -> Settings {
         connect_within: Duration::from_secs(60),
         options: Default::default(),
     }
-}
-
-fn shared_page() -> *mut libc::c_void {
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
-    // SAFETY: a new mapping at an address that the system chooses.
-    let page = unsafe { libc::mmap(ptr::null_mut(), 4096, access, flags, -1, 0) };
-    assert!(page != libc::MAP_FAILED, "no memory for the slices");
-    page
 }
 
 fn lead<E: Endpoint>(end: &mut E, control: &Control) -> Vec<f64> {

@@ -2,6 +2,7 @@
 //! as the engine does: of the same length, with a pause after each, and of the same part of each the messages count.
 
 use std::{
+    collections::BTreeSet,
     hint::spin_loop,
     process::exit,
     ptr,
@@ -10,7 +11,7 @@ use std::{
 
 use ipcmark_transport::Wait;
 
-use crate::bare::{self, DescriptorPair, Mechanism, now_ns, pin, unpin};
+use crate::bare::{self, DescriptorPair, Mechanism, PAGE, now_ns, pin, shared_page, unpin};
 
 /// The length of a block, as the engine's, and the number of blocks.
 const BLOCK_NS: u64 = 8_000_000;
@@ -82,19 +83,10 @@ pub(crate) fn message_ns(mechanism: Mechanism, wait: Wait, bytes: usize) -> f64 
     }
 }
 
-const PAGE: usize = 4096;
-
-fn shared_page() -> *mut libc::c_void {
-    let (access, kind) =
-        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
-    // SAFETY: a new mapping, at an address of the kernel's choice.
-    unsafe { libc::mmap(ptr::null_mut(), PAGE, access, kind, -1, 0) }
-}
-
 /// Closes the descriptors; the two of a socket are one.
 fn close(ways: &DescriptorPair) {
-    let all = [ways.leader.0, ways.leader.1, ways.follower.0, ways.follower.1];
-    for (_, fd) in all.into_iter().enumerate().filter(|(at, fd)| !all[..*at].contains(fd)) {
+    let [leader, follower] = [ways.leader, ways.follower];
+    for fd in BTreeSet::from([leader.0, leader.1, follower.0, follower.1]) {
         // SAFETY: opened for these streams, and used by nobody any more.
         unsafe { libc::close(fd) };
     }
