@@ -12,6 +12,7 @@ ipcmark_harness::tests![
     a_saved_result_answers_as_the_run_did,
     invalid_questions_are_rejected,
     a_choice_at_a_rate_keeps_its_conditions,
+    the_rows_that_could_be_the_choice_get_further_trials,
 ];
 
 fn json(words: &str) -> Value {
@@ -128,4 +129,27 @@ fn a_choice_at_a_rate_keeps_its_conditions() {
         rows.len() == 1 && rows[0]["wait"] == "block" && found["spinning"].is_null(),
         "{found}"
     );
+}
+
+/// Which rows these are depends on the machine: only their number of trials is checked.
+fn the_rows_that_could_be_the_choice_get_further_trials() {
+    let directory = tempdir().unwrap();
+    let path = directory.path().join("r.json").display().to_string();
+    let trials = |words: &str| {
+        let all = "-t pipe,fifo,uds-stream,uds-seqpacket,uds-dgram,eventfd -w block";
+        run(&format!("advise --size 64 {all} --rate 2k/s {words} -o {path}")).exits(0);
+        let result: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        assert_valid(&result);
+        let cases = result["cases"].as_array().unwrap().iter();
+        let trials = |case: &Value| {
+            let trials = &case["measurement"]["round_trips"]["trials"];
+            trials.as_array().unwrap().len()
+        };
+        cases.map(trials).collect::<Vec<usize>>()
+    };
+    let found = trials("");
+    let further = found.iter().filter(|count| **count == 6).count();
+    assert!(found.iter().all(|count| [3, 6].contains(count)), "{found:?}");
+    assert!((0..=4).contains(&further) && further != 1, "one alone decides nothing: {found:?}");
+    assert_eq!(trials("--trials 2"), [2; 6], "their number is the user's");
 }

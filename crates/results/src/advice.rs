@@ -6,6 +6,10 @@
 //! users who can spare cores for spinning know it; the fastest spinning row is reported beside the choice.
 //!
 //! A row whose p99 is only just below its limit comes after all others: the next measurement may find it above.
+//!
+//! After the first few trials the choice is often one of several rows whose figures are as good. Those are the
+//! finalists: more trials of these alone decide better than more trials of all (Maron and Moore, "Hoeffding races",
+//! 1993).
 
 use std::cmp::{Ordering, Reverse};
 
@@ -100,6 +104,12 @@ const KEEPS_UP: f64 = 0.98;
 /// A p99 above this share of its limit is near it.
 const NEAR: f64 = 0.8;
 
+/// A figure above its limit by less than this factor may be found below it by the next measurement.
+const NEARLY: f64 = 1.25;
+
+/// The most finalists.
+const FINALISTS: usize = 4;
+
 /// Answers the question from the rows of a result for which `is_wanted` is true.
 pub fn advise<'a>(
     result: &'a RunResult,
@@ -124,6 +134,24 @@ pub fn advise<'a>(
     let runner_up = met.iter().find(is_alike).cloned();
     let ties = met.iter().filter(|other| question.is_tie(&choice, other)).cloned().collect();
     Advice { choice: Some(choice), ties, runner_up, spinning, sleeping, others: met, short }
+}
+
+impl<'a> Advice<'a> {
+    /// The rows that could be the choice if they were measured longer: the choice, then those that the trials do not
+    /// show to be worse and that meet the conditions, or nearly do. Empty if further trials would decide nothing.
+    pub fn finalists(&self, question: &AdviceQuestion) -> Vec<&Candidate<'a>> {
+        let others = self.others.iter().chain(&self.short);
+        let mut rivals: Vec<&Candidate> = others
+            .filter(|other| question.nearly_meets(other))
+            .filter(|other| self.choice.as_ref().is_none_or(|best| question.rivals(best, other)))
+            .collect();
+        rivals.sort_by(|a, b| question.aim(a).total_cmp(&question.aim(b)));
+        let choice = self.choice.iter();
+        let is_open =
+            !rivals.is_empty() || choice.clone().any(|choice| question.is_near_limit(choice));
+        let all = choice.chain(rivals).take(FINALISTS);
+        if is_open { all.collect() } else { Vec::new() }
+    }
 }
 
 fn fastest_spinning<'a>(choice: &Candidate<'a>, others: &[Candidate<'a>]) -> Option<Candidate<'a>> {
@@ -162,6 +190,19 @@ impl AdviceQuestion {
             (Some(p99), Some(limit)) => p99.value > NEAR * limit,
             _ => false,
         }
+    }
+
+    /// True if no figure of a candidate is far beyond its limit.
+    fn nearly_meets(&self, candidate: &Candidate) -> bool {
+        let is_slow = |shortfall: &Shortfall| matches!(shortfall, Shortfall::Slow { .. });
+        self.excess(candidate) < NEARLY && !candidate.shortfalls.iter().any(is_slow)
+    }
+
+    /// True if the other candidate could come before the best one: their figures decide, and its figure is not shown
+    /// to be worse.
+    fn rivals(&self, best: &Candidate, other: &Candidate) -> bool {
+        let comes_after = self.prefers_sleep() && other.polls() && !best.polls();
+        !comes_after && (self.aim(other) <= self.aim(best) || self.is_tie(best, other))
     }
 
     /// Sorts the better candidate first.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use ipcmark_engine::{Observer, Plan, Registry};
-use ipcmark_results::RunResult;
+use ipcmark_results::{Identity, RunResult};
 use ipcmark_transport::Error;
 
 use super::{announcer::Announcer, request::RunRequest};
@@ -17,7 +17,7 @@ pub(crate) fn recorded(
     request: &RunRequest,
     registry: &Registry,
     interrupts: &Interrupts,
-    mut recorder: ResultRecorder,
+    mut recorder: ResultRecorder<'_>,
 ) -> Result<RunResult, Error> {
     let plan = Plan::new(registry, &request.plan);
     let (options, readable) = (&request.options, &interrupts.readable);
@@ -44,8 +44,11 @@ impl LastWriting {
     }
 }
 
+/// Names the rows of a result that get further trials.
+type Finalists<'f> = Box<dyn Fn(&RunResult) -> Vec<Identity> + 'f>;
+
 /// Shows progress and writes the result so far to its file.
-pub(crate) struct ResultRecorder {
+pub(crate) struct ResultRecorder<'f> {
     output: Option<PathBuf>,
     last_writing: LastWriting,
     progress: ProgressLine,
@@ -53,15 +56,33 @@ pub(crate) struct ResultRecorder {
     announcer: Option<Announcer>,
     /// The index of this run, from 0, and the number of runs that the user sees as one.
     part: (usize, usize),
+    finalists: Finalists<'f>,
 }
 
-impl ResultRecorder {
+impl<'f> ResultRecorder<'f> {
     /// A recorder for a run whose result goes to `output`.
     pub(crate) fn new(output: Option<PathBuf>) -> Self {
         // A stream would get every intermediate result in sequence: it gets only the last one.
         let output = output.filter(|path| !ipcmark_results::is_stream(path));
         let (last_writing, progress) = (LastWriting::default(), ProgressLine::new());
-        Self { output, last_writing, progress, live: None, announcer: None, part: (0, 1) }
+        let finalists = Box::new(|_: &RunResult| Vec::new());
+        Self {
+            output,
+            last_writing,
+            progress,
+            live: None,
+            announcer: None,
+            part: (0, 1),
+            finalists,
+        }
+    }
+
+    /// The same for a run with a final of these rows.
+    pub(crate) fn with_final(
+        self,
+        finalists: impl Fn(&RunResult) -> Vec<Identity> + 'f,
+    ) -> ResultRecorder<'f> {
+        Self { finalists: Box::new(finalists), ..self }
     }
 
     /// The same, with iceperf's announcements instead of a line of progress.
@@ -102,7 +123,7 @@ impl ResultRecorder {
     }
 }
 
-impl Observer for ResultRecorder {
+impl Observer for ResultRecorder<'_> {
     fn begun(&mut self, result: &RunResult) {
         self.write(result);
         // The first rows come next.
@@ -128,6 +149,10 @@ impl Observer for ResultRecorder {
             output::announce(&announcer.recorded(result));
         }
         Ok(())
+    }
+
+    fn finalists(&mut self, result: &RunResult) -> Vec<Identity> {
+        (self.finalists)(result)
     }
 }
 

@@ -1,6 +1,9 @@
 //! The length of each trial's measurement of a row, chosen so that the run ends in its time.
 
-use std::time::{Duration, Instant};
+use std::{
+    ops::Range,
+    time::{Duration, Instant},
+};
 
 use super::request::{FEWEST_TRIALS, Trials};
 use crate::wire::Length;
@@ -24,6 +27,9 @@ const EXPECTED_SETUP: Duration = Duration::from_millis(45);
 /// The share of a budget kept for rows with too few blocks at the distance at which rows are compared.
 const KEPT: f64 = 0.05;
 
+/// The share of a run for its final, if it has one.
+const FINAL: f64 = 0.25;
+
 /// The time that a trial spent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spent {
@@ -41,7 +47,10 @@ impl Spent {
 }
 
 /// Decides the number of trials and their length.
+#[derive(Clone)]
 pub(crate) struct Pace {
+    /// The time of the whole run, if it is limited.
+    budget: Option<Duration>,
     /// The number of trials, or the time for them.
     trials: Result<u32, Duration>,
     fixed: Option<Length>,
@@ -56,18 +65,22 @@ pub(crate) struct Pace {
     setup: Duration,
     /// The ratio of the last trial's turns to the time that they measured.
     factor: f64,
+    /// The part of the run that its trials are.
+    part: Range<f64>,
 }
 
 impl Pace {
     /// The pace of a run that begins now and measures this many rows.
     pub(crate) fn new(trials: Trials, fixed: Option<Length>, rows: usize) -> Self {
-        let trials = match (trials, trials.budget(rows)) {
+        let budget = trials.budget(rows);
+        let trials = match (trials, budget) {
             (_, Some(budget)) => Err(budget.mul_f64(1.0 - KEPT)),
             (Trials::Fixed(count), None) => Ok(count),
             (_, None) => Ok(FEWEST_TRIALS),
         };
         let rows = rows.max(1) as u32;
         Self {
+            budget,
             trials,
             fixed,
             fewest: FEWEST_TRIALS,
@@ -77,6 +90,32 @@ impl Pace {
             length: Duration::ZERO,
             setup: EXPECTED_SETUP * rows,
             factor: EXPECTED_FACTOR,
+            part: 0.0..1.0,
+        }
+    }
+
+    /// The same for a run with a final, which keeps a share of the time for it.
+    pub(crate) fn before_final(self) -> Self {
+        let part = 0.0..1.0 - FINAL;
+        Self { trials: self.trials.map_err(|budget| budget.mul_f64(part.end)), part, ..self }
+    }
+
+    /// The pace of the final that follows now, of this many rows: as many trials, or as much of the time as is left.
+    pub(crate) fn of_final(&self, rows: usize) -> Self {
+        let rows = rows.max(1) as u32;
+        let trials = match self.budget {
+            Some(budget) => Err(budget.mul_f64(1.0 - KEPT).saturating_sub(self.began.elapsed())),
+            None => Ok(self.done),
+        };
+        Self {
+            trials,
+            fewest: 0,
+            rows,
+            began: Instant::now(),
+            done: 0,
+            setup: self.setup * rows / self.rows,
+            part: self.part.end..1.0,
+            ..self.clone()
         }
     }
 
@@ -142,8 +181,7 @@ impl Pace {
     /// The length that a trial of only this many rows measures of each, if the whole budget leaves time for it;
     /// none for a fixed number of trials.
     pub(crate) fn again(&self, rows: usize) -> Option<Length> {
-        let whole = self.trials.err()?.div_f64(1.0 - KEPT);
-        self.again_within(rows, whole.saturating_sub(self.began.elapsed()))
+        self.again_within(rows, self.budget?.saturating_sub(self.began.elapsed()))
     }
 
     fn again_within(&self, rows: usize, left: Duration) -> Option<Length> {
@@ -155,7 +193,7 @@ impl Pace {
 
     /// The budget and the time taken so far, if it exceeds the budget by more than a tenth.
     pub(crate) fn overrun(&self) -> Option<(Duration, Duration)> {
-        let budget = self.trials.err()?.div_f64(1.0 - KEPT);
+        let budget = self.budget?;
         let taken = self.began.elapsed();
         (taken > budget.mul_f64(1.1)).then_some((budget, taken))
     }
@@ -169,14 +207,14 @@ impl Pace {
 
     /// The progress of the run, from 0 to 1, if `rows` rows of the current trial are done.
     pub(crate) fn progress(&self, rows: usize) -> f64 {
-        let trials = match self.trials {
-            Ok(count) => f64::from(count),
-            Err(budget) => {
-                return (self.began.elapsed().as_secs_f64() / budget.as_secs_f64()).min(1.0);
+        let done = match self.trials {
+            Ok(count) => {
+                let done = f64::from(self.done.saturating_sub(1));
+                (done + rows as f64 / f64::from(self.rows)) / f64::from(count)
             }
+            Err(budget) => self.began.elapsed().as_secs_f64() / budget.as_secs_f64(),
         };
-        let done = f64::from(self.done.saturating_sub(1)) + rows as f64 / f64::from(self.rows);
-        (done / trials).min(1.0)
+        self.part.start + done.min(1.0) * (self.part.end - self.part.start)
     }
 }
 
@@ -311,6 +349,40 @@ mod tests {
         let mut timed = Pace::new(Trials::Within(Duration::from_nanos(1)), None, 4);
         timed.next();
         assert_eq!(timed.progress(0), 1.0, "a run that is late is not beyond its end");
+    }
+
+    #[test]
+    fn a_final_has_as_many_trials_or_the_rest_of_the_time() {
+        let mut fixed = Pace::new(Trials::Fixed(3), None, 8).before_final();
+        while fixed.next().is_some() {}
+        let mut last = fixed.of_final(2);
+        assert_eq!(std::iter::from_fn(|| last.next()).count(), 3);
+
+        let budget = Duration::from_secs(100);
+        let mut timed = Pace::new(Trials::Within(budget), None, 10).before_final();
+        let kept = |pace: &Pace| pace.trials.unwrap_err().as_secs_f64();
+        assert!((70.0..73.0).contains(&kept(&timed)), "a quarter is kept: {}", kept(&timed));
+        timed.end_of_trial(Spent { setup: Duration::from_secs(10), turns: Duration::ZERO });
+        timed.began -= Duration::from_secs(70);
+        let last = timed.of_final(3);
+        assert!((24.0..25.0).contains(&kept(&last)), "{}", kept(&last));
+        assert_eq!(last.setup, Duration::from_secs(3), "three rows of ten");
+        timed.began -= Duration::from_secs(40);
+        assert_eq!(timed.of_final(3).next(), None, "no time is left");
+    }
+
+    #[test]
+    fn a_final_comes_after_the_progress_of_the_other_trials() {
+        let mut pace = Pace::new(Trials::Fixed(2), None, 4).before_final();
+        let mut seen = vec![pace.progress(0)];
+        while pace.next().is_some() {
+            seen.extend((0..=4).map(|rows| pace.progress(rows)));
+        }
+        let mut last = pace.of_final(2);
+        while last.next().is_some() {
+            seen.extend((0..=2).map(|rows| last.progress(rows)));
+        }
+        assert!(seen.is_sorted() && seen[0] == 0.0 && seen[seen.len() - 1] == 1.0, "{seen:?}");
     }
 
     #[test]

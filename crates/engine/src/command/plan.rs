@@ -37,6 +37,8 @@ pub struct Plan {
     pub first_trial: u32,
     /// The length of one trial's measurement of a row.
     pub length: Option<Length>,
+    /// True if the observer names rows for further trials after those of all rows.
+    pub has_final: bool,
     /// The seed of all random orders.
     pub seed: u64,
 }
@@ -79,6 +81,7 @@ impl Plan {
             trials: request.trials,
             first_trial: request.first_trial,
             length: request.length,
+            has_final: request.has_final,
             seed: request.seed,
         };
         for transport in &request.transports {

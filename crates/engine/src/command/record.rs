@@ -29,6 +29,7 @@ use super::{
 const MOST_IDLE: f64 = 0.005;
 
 /// Records the rows of a plan.
+#[derive(Clone)]
 pub(crate) struct RowRecorder<'a> {
     plan: &'a Plan,
     pub result: RunResult,
@@ -204,6 +205,12 @@ impl<'a> RowRecorder<'a> {
         let rows = groups.iter().flat_map(|group| &group.rows).filter_map(|row| row.location());
         let is_wide = |figure: &Figure| figure.relative_half_width().is_none_or(|w| w > half_width);
         rows.filter(is_wide).count()
+    }
+
+    /// The rows with these identities that can be measured again.
+    pub(crate) fn rows_of(&self, wanted: &[Identity]) -> BTreeSet<usize> {
+        let rows = 0..self.identities.len();
+        rows.filter(|row| wanted.contains(&self.identities[*row]) && self.wants(*row)).collect()
     }
 
     /// The rows that have enough trials, but too few with a result at the distance at which rows are compared: the

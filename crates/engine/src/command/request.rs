@@ -43,6 +43,8 @@ pub struct PlanRequest {
     pub first_trial: u32,
     /// The length of one trial's measurement of a row; by default, as much as the trials leave time for.
     pub length: Option<Length>,
+    /// True if the [observer](super::Observer::finalists) names rows for further trials after those of all rows.
+    pub has_final: bool,
     /// The seed of all random orders.
     pub seed: u64,
 }
@@ -131,6 +133,7 @@ impl Default for PlanRequest {
             trials: Trials::Fixed(1),
             first_trial: 1,
             length: None,
+            has_final: false,
             seed: 1,
         }
     }

@@ -7,7 +7,7 @@ use ipcmark_machine::{
     placement::{self, Pinning, Placement},
     remarks::remarks,
 };
-use ipcmark_results::{Load, RunResult};
+use ipcmark_results::{Identity, Load, RunResult};
 use ipcmark_transport::{Error, RunId, Wait};
 
 use super::{
@@ -35,6 +35,11 @@ pub trait Observer {
     fn progress(&mut self, what: &str, done: f64);
     /// One or more rows have been recorded in `result`. An error ends the run.
     fn recorded(&mut self, result: &RunResult) -> Result<(), Error>;
+    /// All rows have had their trials: the rows that get further ones, because they decide what the user wants to know.
+    /// Only asked in a run with a final.
+    fn finalists(&mut self, _result: &RunResult) -> Vec<Identity> {
+        Vec::new()
+    }
 }
 
 /// Runs a plan. `interrupt` becomes readable when the user wants to stop; the result is then marked as incomplete.
@@ -144,6 +149,9 @@ impl Runner<'_> {
         observer.recorded(&self.recorder.result)?;
         let mut pace = Pace::new(self.plan.trials, self.plan.length, self.plan.measurable())
             .each_times(self.placements.len() as u32);
+        if self.plan.has_final {
+            pace = pace.before_final();
+        }
         let mut trial = self.plan.first_trial;
         while let Some(length) = pace.next().filter(|_| self.plan.measurable() > 0) {
             let spent = self.trial(trial, length, &pace, observer, &|_| true)?;
@@ -152,6 +160,9 @@ impl Runner<'_> {
             if self.is_precise(trial - 1, &pace) {
                 break;
             }
+        }
+        if self.plan.has_final {
+            trial = self.play_final(trial, &pace, observer)?;
         }
         self.measure_again(trial, &pace, observer)?;
         self.note_width();
@@ -168,6 +179,26 @@ impl Runner<'_> {
              of {rows} rows take that long. Ask for fewer rows, or for one trial with --trials 1.",
             pace.fewest()
         ));
+    }
+
+    /// Gives the finalists further trials, numbered from `first`: as many as all rows had, or as many as fit into the
+    /// time kept for them. Returns the number of the next trial.
+    fn play_final(
+        &mut self,
+        first: u32,
+        before: &Pace,
+        observer: &mut dyn Observer,
+    ) -> Result<u32, RunEnd> {
+        let so_far = self.recorder.clone().finish(self.sessions.options.distance);
+        let finalists = self.recorder.rows_of(&observer.finalists(&so_far));
+        let (mut pace, mut trial) = (before.of_final(finalists.len()), first);
+        while let Some(length) = pace.next().filter(|_| !finalists.is_empty()) {
+            let spent =
+                self.trial(trial, length, &pace, observer, &|row| finalists.contains(&row))?;
+            pace.end_of_trial(spent);
+            trial += 1;
+        }
+        Ok(trial)
     }
 
     /// Measures rows with too few blocks at the distance at which rows are compared again, as long as the budget

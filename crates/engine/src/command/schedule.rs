@@ -147,6 +147,7 @@ mod tests {
             trials: Trials::Fixed(1),
             first_trial: 1,
             length: None,
+            has_final: false,
             seed: 1,
         }
     }

@@ -13,7 +13,9 @@ use ipcmark_results::{Carrier, Case, Role, Status};
 use ipcmark_transport::{Pattern, Span};
 use libtest_mimic::Failed;
 
-use runs::{FORGETS_ONE, MeasurementRequest, ROUND_TRIPS, Starts, only, registry, traffic};
+use runs::{
+    FORGETS_ONE, Finalist, MeasurementRequest, ROUND_TRIPS, Starts, only, registry, traffic,
+};
 
 fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some(KEEPER_COMMAND) {
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
         Test::new("a_follower_that_is_never_reached_fails_the_case", forgets_one),
         Test::new("ends_are_processes_unless_they_stay_within_one", processes),
         Test::new("every_trial_of_a_case_is_kept", trials_are_kept),
+        Test::new("a_finalist_has_as_many_trials_again", finalists),
         Test::new("a_failed_trial_fails_the_case_at_once", a_failed_trial_fails_the_case),
         Test::new("a_later_trial_that_fails_is_named", a_later_trial_that_fails_is_named),
         Test::new("more_followers_than_it_has_are_unsupported", too_many),
@@ -131,6 +134,21 @@ fn trials_are_kept() -> Result<(), Failed> {
     assert_eq!((result.planned_cases, result.cases.len(), starts.0), (1, 1, 3));
     let numbers: Vec<u32> = result.cases[0].trials().iter().map(|trial| trial.number).collect();
     assert_eq!(numbers, [1, 2, 3]);
+    Ok(())
+}
+
+fn finalists() -> Result<(), Failed> {
+    let request = MeasurementRequest { trials: 2, beside: Some("loses"), ..asked("right", 2) };
+    let result = request.run(&mut Finalist("right"));
+    let numbers: Vec<(&str, Vec<u32>)> = result
+        .cases
+        .iter()
+        .map(|case| {
+            let numbers = case.trials().iter().map(|trial| trial.number).collect();
+            (case.identity.transport.as_str(), numbers)
+        })
+        .collect();
+    assert_eq!(numbers, [("right", vec![1, 2, 3, 4]), ("loses", vec![1, 2])]);
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use std::{os::unix::net::UnixStream, time::Duration};
 use ipcmark_engine::{
     Length, Observer, Pinning, Plan, PlanRequest, Register, Registry, RunOptions, Trials,
 };
-use ipcmark_results::{Case, RunResult, Status, Touch, Trial};
+use ipcmark_results::{Case, Identity, RunResult, Status, Touch, Trial};
 use ipcmark_transport::{Collect, Error, Pattern, Span};
 use libtest_mimic::Failed;
 
@@ -37,12 +37,14 @@ pub struct MeasurementRequest {
     pub followers: u32,
     pub silent: u32,
     pub trials: u32,
+    /// Another transport beside it, in a run with a final.
+    pub beside: Option<&'static str>,
 }
 
 impl MeasurementRequest {
     /// One trial in which all followers take part.
     pub fn of(pattern: Pattern, name: &'static str, followers: u32) -> Self {
-        Self { name, pattern, followers, silent: 0, trials: 1 }
+        Self { name, pattern, followers, silent: 0, trials: 1, beside: None }
     }
 
     pub fn case(self) -> Case {
@@ -58,25 +60,27 @@ impl MeasurementRequest {
         Ok(())
     }
 
-    pub fn run(self, starts: &mut Starts) -> RunResult {
+    pub fn run(self, observer: &mut dyn Observer) -> RunResult {
         // Only a transport that never reaches a follower is detected by its silence.
         let timeout = Duration::from_secs(if self.name == FORGETS_ONE { 2 } else { 300 });
         let registry = registry();
-        let place = registry.iter().position(|one| one.definition().name == self.name);
+        let place = |name| registry.iter().position(|one| one.definition().name == name);
+        let names = [self.name].into_iter().chain(self.beside);
         let request = PlanRequest {
-            transports: vec![place.expect("it is in the list")],
+            transports: names.map(|name| place(name).expect("it is in the list")).collect(),
             patterns: vec![self.pattern],
             payloads: vec![(64, vec![Touch::All])],
             subscribers: self.followers,
             silent: self.silent,
             trials: Trials::Fixed(self.trials),
             length: Some(Length::RoundTrips(ROUND_TRIPS)),
+            has_final: self.beside.is_some(),
             ..PlanRequest::default()
         };
         let options = RunOptions { pinning: Pinning::Off, timeout, ..RunOptions::default() };
         let (interrupt, _writer) = UnixStream::pair().expect("a pair of sockets");
         let plan = Plan::new(&registry, &request);
-        ipcmark_engine::run(&registry, &plan, &options, &interrupt, starts).expect("the run ends")
+        ipcmark_engine::run(&registry, &plan, &options, &interrupt, observer).expect("the run ends")
     }
 }
 
@@ -91,6 +95,21 @@ impl Observer for Starts {
     }
     fn recorded(&mut self, result: &RunResult) -> Result<(), Error> {
         result.check().map_err(|cause| Error::new("check", "the result", cause))
+    }
+}
+
+/// Makes one transport the only finalist, once all have had their trials.
+pub struct Finalist(pub &'static str);
+
+impl Observer for Finalist {
+    fn begun(&mut self, _: &RunResult) {}
+    fn progress(&mut self, _: &str, _: f64) {}
+    fn recorded(&mut self, _: &RunResult) -> Result<(), Error> {
+        Ok(())
+    }
+    fn finalists(&mut self, result: &RunResult) -> Vec<Identity> {
+        let identities = result.cases.iter().map(|case| case.identity.clone());
+        identities.filter(|identity| identity.transport == self.0).collect()
     }
 }
 

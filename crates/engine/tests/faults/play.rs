@@ -109,6 +109,7 @@ fn plan(registry: &Registry, names: &[&str], trials: u32) -> Plan {
         trials: Trials::Fixed(trials),
         length: Some(Length::RoundTrips(round_trips(names))),
         first_trial: 1,
+        has_final: false,
         seed: 1,
     }
 }

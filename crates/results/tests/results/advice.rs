@@ -125,6 +125,55 @@ fn a_p99_near_its_limit_is_not_relied_on() {
     assert!(advice.sleeping.is_none());
 }
 
+/// The names of the finalists among these rows.
+fn finalists(rows: Vec<Case>, question: AdviceQuestion) -> Vec<String> {
+    let result = run(rows);
+    let advice = advise(&result, &question, |_| true);
+    let finalists = advice.finalists(&question).into_iter();
+    finalists.map(|row| row.row.case.identity.transport.clone()).collect()
+}
+
+/// A row with trials whose p50 differ by so much.
+fn uncertain(transport: &str, p50: u64, apart: u64) -> Case {
+    let mut case = row(transport, Wait::Block, p50, 0.1);
+    let others = [p50 + apart, p50 - apart].map(|p50| row(transport, Wait::Block, p50, 0.1));
+    let Outcome::Ok { measurement } = &mut case.outcome else { panic!("it was measured") };
+    for (trial, other) in measurement.trials_mut().iter_mut().zip(&others) {
+        let number = trial.number;
+        *trial = other.trials()[0].clone();
+        trial.number = number;
+    }
+    case
+}
+
+#[test]
+fn rows_that_could_be_the_choice_are_finalists() {
+    let open = || vec![uncertain("a", 10_000, 2000), uncertain("b", 11_000, 2000)];
+    assert_eq!(finalists(open(), question(None, None)), ["a", "b"]);
+    // Slower for certain, and one that comes after rows that sleep.
+    let others = || [row("slow", Wait::Block, 90_000, 0.1), row("spinner", Wait::Spin, 100, 2.0)];
+    let all = || open().into_iter().chain(others()).collect();
+    assert_eq!(finalists(all(), question(None, None)), ["a", "b"]);
+    // With cores to burn, the spinning row is the best for certain.
+    assert!(finalists(all(), question(None, Some(3.0))).is_empty());
+    let many = (0..9).map(|n| uncertain(&format!("row {n}"), 10_000 + n, 2000)).collect();
+    assert_eq!(finalists(many, question(None, None)), ["row 0", "row 1", "row 2", "row 3"]);
+}
+
+#[test]
+fn a_row_just_beyond_a_limit_is_a_finalist() {
+    // Cheap has a p99 of 22 µs, fast one of 11 µs and a higher cost.
+    assert_eq!(finalists(rows().cases, question(Some(21_000.0), None)), ["fast", "cheap"]);
+    assert!(finalists(rows().cases, question(Some(15_000.0), None)).is_empty(), "far beyond");
+    // None meets the limit of 9.5 µs but the spinning row, or none at all.
+    assert_eq!(finalists(rows().cases, question(Some(9_500.0), None)), ["spinner", "fast"]);
+    assert_eq!(finalists(rows().cases, question(Some(9_500.0), Some(1.0))), ["fast"]);
+    assert!(finalists(rows().cases, question(Some(50.0), Some(1.0))).is_empty(), "none is near");
+    let mut late = row("late", Wait::Block, 10_000, 0.1);
+    fall_behind(&mut late);
+    assert!(finalists(vec![late], question(None, None)).is_empty(), "it does not keep up");
+}
+
 #[test]
 fn of_rows_within_the_cpu_limit_the_fastest_comes_first() {
     let found = answer(None, Some(0.3));
@@ -149,6 +198,14 @@ fn a_p99_that_the_samples_do_not_carry_meets_no_limit() {
 #[test]
 fn a_row_that_does_not_keep_up_is_no_answer() {
     let mut case = row("late", Wait::Block, 10, 0.1);
+    fall_behind(&mut case);
+    let result = run(vec![case]);
+    let advice = advise(&result, &question(None, None), |_| true);
+    assert_eq!(advice.short[0].shortfalls, [Shortfall::Slow { sent_per_second: 700.0 }]);
+}
+
+/// Makes a row send only seven of ten messages in time.
+fn fall_behind(case: &mut Case) {
     let Outcome::Ok { measurement } = &mut case.outcome else { panic!("it was measured") };
     for trial in measurement.trials_mut() {
         let times = trial.times_ns.clone();
@@ -161,9 +218,6 @@ fn a_row_that_does_not_keep_up_is_no_answer() {
             delay_ns: times,
         });
     }
-    let result = run(vec![case]);
-    let advice = advise(&result, &question(None, None), |_| true);
-    assert_eq!(advice.short[0].shortfalls, [Shortfall::Slow { sent_per_second: 700.0 }]);
 }
 
 #[test]

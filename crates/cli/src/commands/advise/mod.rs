@@ -6,7 +6,9 @@ mod needs;
 use std::{ffi::OsString, path::Path, process::ExitCode};
 
 use ipcmark_report::{AdviceShown, advice_json, advice_table};
-use ipcmark_results::{AdviceQuestion, Arrivals, Load, Pattern, RunResult, advise, groups};
+use ipcmark_results::{
+    Advice, AdviceQuestion, Arrivals, Identity, Load, Pattern, RunResult, advise, groups,
+};
 use ipcmark_transport::{Span, Wait};
 
 use self::arguments::{AdviseArguments, FormatWord, flags, shared_flags};
@@ -36,6 +38,8 @@ struct ParsedQuestion<'a> {
     run: RunArguments,
     /// True if the user sets the length of the measurement.
     is_length_given: bool,
+    /// True if the user sets the number of its trials, or the precision that they reach.
+    are_trials_given: bool,
     transports: &'a Transports,
 }
 
@@ -52,10 +56,17 @@ fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let run = RunArguments::of_words(&words)?;
     exports::check(&run, true)?;
     let transports = registry::look(&run.module, &run.named())?;
-    let lengths = ["budget", "trials", "precision", "duration", "round_trips"];
-    let is_length_given = lengths.iter().any(|flag| is_given(invocation.flags, flag));
-    let parsed =
-        ParsedQuestion { arguments, question, run, is_length_given, transports: &transports };
+    let is_any_given = |flags: &[&str]| flags.iter().any(|flag| is_given(invocation.flags, flag));
+    let are_trials_given = is_any_given(&["trials", "precision"]);
+    let is_length_given = are_trials_given || is_any_given(&["budget", "duration", "round_trips"]);
+    let parsed = ParsedQuestion {
+        arguments,
+        question,
+        run,
+        is_length_given,
+        are_trials_given,
+        transports: &transports,
+    };
     let done = match &parsed.arguments.from {
         Some(path) => parsed.read(path)?,
         None => parsed.measure()?,
@@ -116,9 +127,12 @@ impl ParsedQuestion<'_> {
             left_out.iter().all(|(other, _)| other != name)
         };
         request.plan.transports.retain(is_left);
+        request.plan.has_final = !self.are_trials_given;
         self.run.live.then(live::check).transpose()?;
         let interrupts = Interrupts::catch().map_err(|error| error.to_string())?;
-        let recorder = ResultRecorder::new(self.run.output.clone()).drawing(self.run.live);
+        let recorder = ResultRecorder::new(self.run.output.clone())
+            .with_final(|result| self.finalists(result, &left_out))
+            .drawing(self.run.live);
         let found =
             recorder.and_then(|recorder| recorded(&request, registry, &interrupts, recorder));
         let result = match found {
@@ -129,7 +143,7 @@ impl ParsedQuestion<'_> {
         if interrupts.signal().is_some() {
             return Ok(interrupts.exit_status());
         }
-        let answered = self.answer(&result, left_out);
+        let answered = self.answer(&result, &left_out);
         Ok(ExitCode::from(u8::from(!(written && answered))))
     }
 
@@ -153,7 +167,7 @@ impl ParsedQuestion<'_> {
         }
         let left_out = self.unmet(&(0..self.transports.registry.len()).collect::<Vec<_>>());
         let exported = exports::write(&self.run.export, &result);
-        let answered = self.answer(&result, left_out);
+        let answered = self.answer(&result, &left_out);
         Ok(ExitCode::from(u8::from(!answered || !exported)))
     }
 
@@ -169,22 +183,9 @@ impl ParsedQuestion<'_> {
     }
 
     /// Shows the advice; true if there is one and it was printed.
-    fn answer(&self, result: &RunResult, mut left_out: LeftOut) -> bool {
+    fn answer(&self, result: &RunResult, left_out: &LeftOut) -> bool {
         let result = &*result.settled();
-        let groups = groups(result);
-        let rows = groups.iter().flat_map(|group| &group.rows);
-        let needs = &self.arguments.needs;
-        let with_daemon = rows.filter_map(|row| {
-            Some((row.case.identity.transport.clone(), needs::daemon(needs, row)?))
-        });
-        let with_daemon: LeftOut = with_daemon.collect();
-        left_out.extend(with_daemon);
-        left_out.extend(not_measured(result));
-        left_out.sort();
-        left_out.dedup();
-        let is_left_out = |name: &str| left_out.iter().any(|(other, _)| other == name);
-        let advice =
-            advise(result, &self.question, |row| !is_left_out(&row.case.identity.transport));
+        let (advice, mut left_out) = self.advice(result, left_out);
         let is_answered = advice.choice.is_some();
         left_out.retain(|(name, _)| self.is_of(result, name));
         let shown = AdviceShown { question: self.question, result, advice, left_out };
@@ -195,6 +196,33 @@ impl ParsedQuestion<'_> {
             }
         };
         is_answered && printed
+    }
+
+    /// The advice, and all transports that are left out: those given, and those whose measurement shows that they lack
+    /// a required property.
+    fn advice<'r>(&self, result: &'r RunResult, given: &LeftOut) -> (Advice<'r>, LeftOut) {
+        let groups = groups(result);
+        let rows = groups.iter().flat_map(|group| &group.rows);
+        let needs = &self.arguments.needs;
+        let with_daemon = rows.filter_map(|row| {
+            Some((row.case.identity.transport.clone(), needs::daemon(needs, row)?))
+        });
+        let mut left_out: LeftOut =
+            given.iter().cloned().chain(with_daemon).chain(not_measured(result)).collect();
+        left_out.sort();
+        left_out.dedup();
+        let is_left_out = |name: &str| left_out.iter().any(|(other, _)| other == name);
+        let advice =
+            advise(result, &self.question, |row| !is_left_out(&row.case.identity.transport));
+        (advice, left_out)
+    }
+
+    /// The rows whose further trials decide the answer.
+    fn finalists(&self, result: &RunResult, left_out: &LeftOut) -> Vec<Identity> {
+        let result = &*result.settled();
+        let (advice, _) = self.advice(result, left_out);
+        let finalists = advice.finalists(&self.question).into_iter();
+        finalists.map(|candidate| candidate.row.case.identity.clone()).collect()
     }
 
     /// True if a left-out transport was requested: by the flags, or as part of the file that was read.

@@ -26,7 +26,7 @@ pub(super) struct SweepState<'a> {
     pub interrupts: &'a Interrupts,
     /// All results so far, joined.
     pub result: Option<RunResult>,
-    pub recorder: ResultRecorder,
+    pub recorder: ResultRecorder<'static>,
 }
 
 impl SweepState<'_> {
