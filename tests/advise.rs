@@ -148,8 +148,8 @@ fn the_rows_that_could_be_the_choice_get_further_trials() {
         cases.map(trials).collect::<Vec<usize>>()
     };
     let found = trials("");
-    let further = found.iter().filter(|count| **count == 6).count();
-    assert!(found.iter().all(|count| [3, 6].contains(count)), "{found:?}");
+    let further = found.iter().filter(|count| **count == 9).count();
+    assert!(found.iter().all(|count| [3, 9].contains(count)), "{found:?}");
     assert!((0..=4).contains(&further) && further != 1, "one alone decides nothing: {found:?}");
     assert_eq!(trials("--trials 2"), [2; 6], "their number is the user's");
 }

@@ -9,9 +9,12 @@
 //!
 //! After the first few trials the choice is often one of several rows whose figures are as good. Those are the
 //! finalists: more trials of these alone decide better than more trials of all (Maron and Moore, "Hoeffding races",
-//! 1993).
+//! 1993). Afterwards they come before the others, whose figures are from other moments of the machine.
 
-use std::cmp::{Ordering, Reverse};
+use std::{
+    cmp::{Ordering, Reverse},
+    collections::BTreeSet,
+};
 
 use ipcmark_transport::{Pattern, Span, Wait};
 
@@ -53,6 +56,8 @@ pub struct Candidate<'a> {
     /// The cost: at a rate those processors; else the CPU time of a message in nanoseconds, which is unknown if the
     /// row's blocks are [mixed](Row::is_mixed).
     pub cost: Option<Figure>,
+    /// True if it has taken part in the final of the run.
+    pub is_finalist: bool,
     /// Conditions that it does not meet.
     pub shortfalls: Vec<Shortfall>,
 }
@@ -118,7 +123,12 @@ pub fn advise<'a>(
 ) -> Advice<'a> {
     let rows = groups(result).into_iter().flat_map(|group| group.rows);
     let asked = rows.filter(|row| question.is_about(row) && is_wanted(row));
-    let candidates = asked.filter_map(|row| Candidate::of(row, question));
+    let finals = result.rounds.iter().filter(|round| round.is_final);
+    let finals: BTreeSet<u32> = finals.map(|round| round.number).collect();
+    let candidates = asked.filter_map(|row| {
+        let is_finalist = row.trials.iter().any(|trial| finals.contains(&trial.round));
+        Candidate::of(row, question, is_finalist)
+    });
     let (mut met, mut short): (Vec<Candidate>, Vec<Candidate>) =
         candidates.partition(|candidate| candidate.shortfalls.is_empty());
     met.sort_by(|a, b| question.order(a, b));
@@ -211,7 +221,8 @@ impl AdviceQuestion {
         let spins = |candidate: &Candidate| self.prefers_sleep() && candidate.polls();
         let figures = self.aim(a).total_cmp(&self.aim(b));
         let kinds = near(a).cmp(&near(b)).then(spins(a).cmp(&spins(b)));
-        kinds.then(figures).then(a.time.value.total_cmp(&b.time.value))
+        let finals = b.is_finalist.cmp(&a.is_finalist);
+        kinds.then(finals).then(figures).then(a.time.value.total_cmp(&b.time.value))
     }
 
     /// The figure to minimize; infinite if it is unknown.
@@ -272,7 +283,7 @@ impl AdviceQuestion {
 }
 
 impl<'a> Candidate<'a> {
-    fn of(row: Row<'a>, question: &AdviceQuestion) -> Option<Self> {
+    fn of(row: Row<'a>, question: &AdviceQuestion, is_finalist: bool) -> Option<Self> {
         let time = match question.load {
             Load::Closed => row.location(),
             _ => row.overall().percentile(0.5),
@@ -285,7 +296,8 @@ impl<'a> Candidate<'a> {
             _ => cores,
         };
         let p99 = if is_mixed { row } else { row.overall() }.percentile(0.99);
-        let mut candidate = Self { row, time, p99, cores, cost, shortfalls: Vec::new() };
+        let shortfalls = Vec::new();
+        let mut candidate = Self { row, time, p99, cores, cost, is_finalist, shortfalls };
         candidate.shortfalls = question.shortfalls(&candidate);
         Some(candidate)
     }

@@ -27,8 +27,9 @@ const EXPECTED_SETUP: Duration = Duration::from_millis(45);
 /// The share of a budget kept for rows with too few blocks at the distance at which rows are compared.
 const KEPT: f64 = 0.05;
 
-/// The share of a run for its final, if it has one.
+/// The share of a run for its final, if it has one, and the number of its trials as a multiple of those before.
 const FINAL: f64 = 0.25;
+const FINAL_TRIALS: u32 = 2;
 
 /// The time that a trial spent.
 #[derive(Clone, Copy, Debug, Default)]
@@ -100,12 +101,13 @@ impl Pace {
         Self { trials: self.trials.map_err(|budget| budget.mul_f64(part.end)), part, ..self }
     }
 
-    /// The pace of the final that follows now, of this many rows: as many trials, or as much of the time as is left.
+    /// The pace of the final that follows now, of this many rows: twice as many trials, or as much of the time as is
+    /// left.
     pub(crate) fn of_final(&self, rows: usize) -> Self {
         let rows = rows.max(1) as u32;
         let trials = match self.budget {
             Some(budget) => Err(budget.mul_f64(1.0 - KEPT).saturating_sub(self.began.elapsed())),
-            None => Ok(self.done),
+            None => Ok(FINAL_TRIALS * self.done),
         };
         Self {
             trials,
@@ -352,11 +354,11 @@ mod tests {
     }
 
     #[test]
-    fn a_final_has_as_many_trials_or_the_rest_of_the_time() {
+    fn a_final_has_twice_as_many_trials_or_the_rest_of_the_time() {
         let mut fixed = Pace::new(Trials::Fixed(3), None, 8).before_final();
         while fixed.next().is_some() {}
         let mut last = fixed.of_final(2);
-        assert_eq!(std::iter::from_fn(|| last.next()).count(), 3);
+        assert_eq!(std::iter::from_fn(|| last.next()).count(), 6);
 
         let budget = Duration::from_secs(100);
         let mut timed = Pace::new(Trials::Within(budget), None, 10).before_final();

@@ -41,6 +41,8 @@ pub(crate) struct RowRecorder<'a> {
     failed: BTreeSet<usize>,
     /// Sessions whose library keeps threads awake while others are measured.
     restless: BTreeSet<usize>,
+    /// True during the run's final.
+    pub is_final: bool,
     /// The samples of each row, trial and round, grouped by their probes.
     samples: BTreeMap<(usize, u32, u32), Vec<PlacedSamples>>,
 }
@@ -77,6 +79,7 @@ impl<'a> RowRecorder<'a> {
             identities,
             failed: BTreeSet::new(),
             restless: BTreeSet::new(),
+            is_final: false,
             samples: BTreeMap::new(),
         }
     }
@@ -138,6 +141,7 @@ impl<'a> RowRecorder<'a> {
         self.result.rounds.push(RoundRecord {
             number: round,
             trial,
+            is_final: self.is_final,
             reference,
             blocks,
             conditions,

@@ -181,8 +181,8 @@ impl Runner<'_> {
         ));
     }
 
-    /// Gives the finalists further trials, numbered from `first`: as many as all rows had, or as many as fit into the
-    /// time kept for them. Returns the number of the next trial.
+    /// Gives the finalists further trials, numbered from `first`: twice as many as all rows had, or as many as fit into
+    /// the time kept for them. Returns the number of the next trial.
     fn play_final(
         &mut self,
         first: u32,
@@ -192,12 +192,14 @@ impl Runner<'_> {
         let so_far = self.recorder.clone().finish(self.sessions.options.distance);
         let finalists = self.recorder.rows_of(&observer.finalists(&so_far));
         let (mut pace, mut trial) = (before.of_final(finalists.len()), first);
+        self.recorder.is_final = true;
         while let Some(length) = pace.next().filter(|_| !finalists.is_empty()) {
             let spent =
                 self.trial(trial, length, &pace, observer, &|row| finalists.contains(&row))?;
             pace.end_of_trial(spent);
             trial += 1;
         }
+        self.recorder.is_final = false;
         Ok(trial)
     }
 

@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         Test::new("a_follower_that_is_never_reached_fails_the_case", forgets_one),
         Test::new("ends_are_processes_unless_they_stay_within_one", processes),
         Test::new("every_trial_of_a_case_is_kept", trials_are_kept),
-        Test::new("a_finalist_has_as_many_trials_again", finalists),
+        Test::new("a_finalist_has_twice_as_many_further_trials", finalists),
         Test::new("a_failed_trial_fails_the_case_at_once", a_failed_trial_fails_the_case),
         Test::new("a_later_trial_that_fails_is_named", a_later_trial_that_fails_is_named),
         Test::new("more_followers_than_it_has_are_unsupported", too_many),
@@ -148,7 +148,10 @@ fn finalists() -> Result<(), Failed> {
             (case.identity.transport.as_str(), numbers)
         })
         .collect();
-    assert_eq!(numbers, [("right", vec![1, 2, 3, 4]), ("loses", vec![1, 2])]);
+    assert_eq!(numbers, [("right", vec![1, 2, 3, 4, 5, 6]), ("loses", vec![1, 2])]);
+    let finals: Vec<u32> =
+        result.rounds.iter().filter(|round| round.is_final).map(|round| round.trial).collect();
+    assert_eq!(finals, [3, 4, 5, 6]);
     Ok(())
 }
 

@@ -70,6 +70,9 @@ pub struct RoundRecord {
     pub number: u32,
     /// Number of the trial, from 1.
     pub trial: u32,
+    /// True in the final of a run: its rows got further trials, because they could still be the answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not", rename = "final")]
+    pub is_final: bool,
     /// The reference that took turns with the rows: `wake`, a bare futex hand-over, or `copy`, a bare exchange of the
     /// payload. Absent if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]

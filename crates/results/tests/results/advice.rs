@@ -160,6 +160,24 @@ fn rows_that_could_be_the_choice_are_finalists() {
     assert_eq!(finalists(many, question(None, None)), ["row 0", "row 1", "row 2", "row 3"]);
 }
 
+/// After the final, rows that were not in it are faster for the moments in which they were measured.
+#[test]
+fn the_choice_is_a_finalist() {
+    let mut result = rows();
+    result.cases.push(row("faster", Wait::Block, 9_000, 0.5));
+    let last = RoundRecord { number: 9, trial: 4, is_final: true, ..result.rounds[0].clone() };
+    result.rounds.push(last);
+    let chosen = |result: &RunResult| name(&advise(result, &question(None, None), |_| true).choice);
+    assert_eq!(chosen(&result).as_deref(), Some("faster"));
+    let fast = result.cases.iter_mut().find(|case| case.identity.transport == "fast");
+    let Outcome::Ok { measurement } = &mut fast.unwrap().outcome else { panic!("it was measured") };
+    measurement.trials_mut()[2].round = 9;
+    assert_eq!(chosen(&result).as_deref(), Some("fast"));
+    // Unless it does not meet the conditions.
+    let advice = advise(&result, &question(Some(10_500.0), None), |_| true);
+    assert_ne!(name(&advice.choice).as_deref(), Some("fast"), "its p99 is 11 µs");
+}
+
 #[test]
 fn a_row_just_beyond_a_limit_is_a_finalist() {
     // Cheap has a p99 of 22 µs, fast one of 11 µs and a higher cost.

@@ -167,6 +167,7 @@ pub fn run(cases: Vec<Case>) -> RunResult {
         rounds: vec![RoundRecord {
             number: 0,
             trial: 1,
+            is_final: false,
             reference: Some(ReferenceKind::Wake),
             blocks: Blocks::default(),
             conditions: Conditions { elapsed_ns: 5_000_000, ..Conditions::default() },
