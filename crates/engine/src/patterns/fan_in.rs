@@ -30,6 +30,9 @@ const MOST_EXPONENT: u32 = 20;
 /// Sequence numbers of streamed messages begin here, far from those of demands and answers.
 const FIRST: u64 = 1 << 63;
 
+/// The name of a block in errors.
+const WHAT: &str = "streams of several publishers";
+
 /// Several publishers, one receiver.
 pub(super) struct FanIn;
 
@@ -132,7 +135,9 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Receiver<'
         let mut slots = vec![0; MOST_MARKS];
         stream::warm_up(limit, |wanted, length_ns| {
             let block = self.block(wanted, length_ns)?;
-            self.counted(&block, &mut slots);
+            if block.received > 0 {
+                self.counted(&block, &mut slots);
+            }
             Ok(self.sent_in(&block))
         })?;
         Ok(self.message_ns)
@@ -144,9 +149,13 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Receiver<'
         wanted: u64,
         length_ns: u64,
     ) -> Result<Sampled, Error> {
-        let block = self.block(wanted, length_ns)?;
-        self.sent += self.sent_in(&block);
-        self.received += block.received;
+        let block = stream::arriving(WHAT, || {
+            let block = self.block(wanted, length_ns)?;
+            let received = block.received;
+            (self.sent, self.received) =
+                (self.sent + self.sent_in(&block), self.received + received);
+            Ok((block, received))
+        })?;
         Ok(self.counted(&block, slots))
     }
 
@@ -215,8 +224,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Receiver<'a, E, T, R
         self.publishers.iter_mut().for_each(|publisher| publisher.arrived = 0);
         self.ends.publish(demand(exponent))?;
         self.take_all(&mut block)?;
-        let (what, sent) = ("streams of several publishers", self.sent_in(&block));
-        stream::check_arrivals::<RELIABLE>(what, block.received, sent)?;
+        stream::check_arrivals::<RELIABLE>(WHAT, block.received, self.sent_in(&block))?;
         Ok(block)
     }
 

@@ -36,6 +36,9 @@ pub(super) const BATCH_NS: f64 = 20_000.0;
 /// The largest batch is two to this power messages.
 const MOST_EXPONENT: u32 = 16;
 
+/// This many streams in a row of which nothing arrives end the case.
+const EMPTY_IN_A_ROW: u32 = 8;
+
 /// The part of a block during which the queue fills.
 const FILLING: f64 = 0.25;
 
@@ -110,7 +113,9 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
         let mut slots = vec![0; MOST_MARKS];
         warm_up(limit, |wanted, length_ns| {
             let stream = self.stream(wanted, length_ns)?;
-            self.counted(&stream, &mut slots);
+            if stream.marks.received > 0 {
+                self.counted(&stream, &mut slots);
+            }
             Ok(stream.sent())
         })?;
         Ok(self.message_ns)
@@ -122,11 +127,13 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
         wanted: u64,
         length_ns: u64,
     ) -> Result<Sampled, Error> {
-        let stream = self.stream(wanted, length_ns)?;
-        let sampled = self.counted(&stream, slots);
-        (self.sent, self.received) =
-            (self.sent + stream.sent(), self.received + stream.marks.received);
-        Ok(sampled)
+        let stream = arriving("a stream of messages", || {
+            let stream = self.stream(wanted, length_ns)?;
+            let received = stream.marks.received;
+            (self.sent, self.received) = (self.sent + stream.sent(), self.received + received);
+            Ok((stream, received))
+        })?;
+        Ok(self.counted(&stream, slots))
     }
 
     fn clock_free(&mut self, _: u64) -> Result<ClockFree, Error> {
@@ -262,19 +269,32 @@ pub(super) fn needs_clock() -> Error {
     Error::new("measure", "a stream", "without a clock there is nothing to measure")
 }
 
-/// Checks that enough of `what` arrived to measure it: all, unless the transport may lose messages.
+/// Checks that all of `what` arrived, unless the transport may lose messages.
 pub(super) fn check_arrivals<const RELIABLE: bool>(
     what: &str,
     received: u64,
     sent: u64,
 ) -> Result<(), Error> {
-    let cause = match received {
-        received if RELIABLE && received < sent => {
-            format!("{received} of {sent} arrived: the transport loses")
+    if RELIABLE && received < sent {
+        let cause = format!("{received} of {sent} arrived: the transport loses");
+        return Err(Error::new("measure", what, cause));
+    }
+    Ok(())
+}
+
+/// The first of these streams of which a message arrives; `stream` runs one and returns the number of messages that
+/// arrived. A transport that may lose messages can lose all of a short stream.
+pub(super) fn arriving<S>(
+    what: &str,
+    mut stream: impl FnMut() -> Result<(S, u64), Error>,
+) -> Result<S, Error> {
+    for _ in 0..EMPTY_IN_A_ROW {
+        let (stream, received) = stream()?;
+        if received > 0 {
+            return Ok(stream);
         }
-        0 => format!("not one of {sent} messages arrived"),
-        _ => return Ok(()),
-    };
+    }
+    let cause = format!("not one message arrived in {EMPTY_IN_A_ROW} attempts");
     Err(Error::new("measure", what, cause))
 }
 
@@ -357,6 +377,18 @@ mod tests {
         assert_eq!(counting(&seen, 50).len(), 9, "all was sent before the first came");
         assert_eq!(counting(&seen[..1], 200).len(), 1);
         assert!(counting(&[], 200).is_empty());
+    }
+
+    #[test]
+    fn a_stream_of_which_nothing_arrives_is_repeated() {
+        let streams = |arrivals: &[u64]| {
+            let mut left = arrivals.iter().copied();
+            arriving("a stream", || Ok(((), left.next().unwrap()))).map(|()| left.count())
+        };
+        assert_eq!(streams(&[3, 1]).unwrap(), 1);
+        assert_eq!(streams(&[0, 0, 3, 1]).unwrap(), 1);
+        let error = streams(&[0; 8]).unwrap_err().to_string();
+        assert!(error.contains("not one message arrived in 8 attempts"), "{error}");
     }
 
     #[test]

@@ -24,12 +24,21 @@ pub enum Fault {
     Loses,
     /// The followers drop every 150th message, and declare that they may lose messages.
     LosesBack,
+    /// The same with every third message.
+    LosesMany,
     /// Delivers an answer twice.
     Repeats,
     /// Never reaches the last follower.
     ForgetsOne,
     /// Opens only for the first session of a run.
     WearsOut,
+}
+
+impl Fault {
+    /// True if the followers lose what they send.
+    fn is_of_followers(self) -> bool {
+        matches!(self, Fault::LosesBack | Fault::LosesMany)
+    }
 }
 
 /// The transport.
@@ -103,12 +112,8 @@ impl Transport for Broadcast {
         let leads = settings.role.is_leader();
         Ok(End {
             peers: sockets,
-            fault: if leads != (self.fault == Fault::LosesBack) {
-                self.fault
-            } else {
-                Fault::Nothing
-            },
-            may_lose: matches!(self.fault, Fault::Loses | Fault::LosesBack),
+            fault: if leads != self.fault.is_of_followers() { self.fault } else { Fault::Nothing },
+            may_lose: self.fault == Fault::Loses || self.fault.is_of_followers(),
             leads,
             room: vec![0; settings.payload],
             published_to: 0,
@@ -134,6 +139,7 @@ impl End {
         let is_last = peer + 1 == self.peers.len();
         match self.fault {
             Fault::Loses | Fault::LosesBack => is_last && self.count.is_multiple_of(150),
+            Fault::LosesMany => self.count.is_multiple_of(3),
             Fault::ForgetsOne => is_last,
             Fault::Nothing | Fault::Repeats | Fault::WearsOut => false,
         }

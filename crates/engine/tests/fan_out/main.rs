@@ -35,6 +35,7 @@ fn main() -> ExitCode {
         Test::new("more_followers_than_it_has_are_unsupported", too_many),
         Test::new("every_publisher_is_heard", publishers::are_heard),
         Test::new("what_publishers_lose_is_counted", publishers::lose),
+        Test::new("a_stream_that_is_lost_whole_is_repeated", publishers::lose_whole_streams),
         Test::new("a_published_message_that_comes_twice_fails_the_case", publishers::repeat),
         Test::new("who_does_not_hear_the_demand_fails_the_case", publishers::do_not_hear),
     ])

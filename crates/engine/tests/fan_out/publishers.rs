@@ -37,6 +37,15 @@ pub fn lose() -> Result<(), Failed> {
     Ok(())
 }
 
+/// Regression: the row failed when all of a short stream was lost.
+pub fn lose_whole_streams() -> Result<(), Failed> {
+    let case = MeasurementRequest { round_trips: 60, ..asked("loses-many", 2) }.case();
+    let losses = &only(&case)?.session.losses;
+    assert_eq!(losses.received + losses.lost, losses.sent);
+    assert!(losses.lost > 0 && losses.received > 0, "each drops every third: {losses:?}");
+    Ok(())
+}
+
 pub fn repeat() -> Result<(), Failed> {
     asked("repeats", 3).fails("came again")
 }

@@ -23,6 +23,7 @@ pub fn registry() -> Registry {
         collect.item(Broadcast::new("threads", Fault::Nothing, Span::Thread)),
         collect.item(Broadcast::new("loses", Fault::Loses, Span::Process)),
         collect.item(Broadcast::new("loses-back", Fault::LosesBack, Span::Process)),
+        collect.item(Broadcast::new("loses-many", Fault::LosesMany, Span::Process)),
         collect.item(Broadcast::new("wears-out", Fault::WearsOut, Span::Process)),
         collect.item(Broadcast::new("repeats", Fault::Repeats, Span::Process)),
         collect.item(Broadcast::new(FORGETS_ONE, Fault::ForgetsOne, Span::Process)),
@@ -37,6 +38,7 @@ pub struct MeasurementRequest {
     pub followers: u32,
     pub silent: u32,
     pub trials: u32,
+    pub round_trips: u64,
     /// Another transport beside it, in a run with a final.
     pub beside: Option<&'static str>,
 }
@@ -44,7 +46,15 @@ pub struct MeasurementRequest {
 impl MeasurementRequest {
     /// One trial in which all followers take part.
     pub fn of(pattern: Pattern, name: &'static str, followers: u32) -> Self {
-        Self { name, pattern, followers, silent: 0, trials: 1, beside: None }
+        Self {
+            name,
+            pattern,
+            followers,
+            silent: 0,
+            trials: 1,
+            round_trips: ROUND_TRIPS,
+            beside: None,
+        }
     }
 
     pub fn case(self) -> Case {
@@ -73,7 +83,7 @@ impl MeasurementRequest {
             subscribers: self.followers,
             silent: self.silent,
             trials: Trials::Fixed(self.trials),
-            length: Some(Length::RoundTrips(ROUND_TRIPS)),
+            length: Some(Length::RoundTrips(self.round_trips)),
             has_final: self.beside.is_some(),
             ..PlanRequest::default()
         };
