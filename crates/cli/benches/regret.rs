@@ -20,6 +20,9 @@ const QUESTIONS: usize = 20;
 /// The candidates: one of each kind of mechanism, so that even slow rates have their full length in a minute.
 const TRANSPORTS: &str = "pipe,uds-stream,tcp,posix-mq,eventfd,shm-ring,shm-slot,shm-futex";
 
+/// The trials of all rows in a check.
+const CHECKED: u32 = 3;
+
 /// The largest acceptable regret: the choice may be this much behind the best row.
 const GOAL: f64 = 0.1;
 
@@ -71,11 +74,15 @@ fn answered(random: &mut ChaCha8Rng) -> Answer {
     let question = question(random);
     let words = words(&question);
     let directory = tempfile::tempdir().expect("a directory for results");
-    let [first, one, other] = ["first", "one", "other"].map(|name| {
+    let measured = |name, flags: &[String]| {
         let file = directory.path().join(name);
-        measure(&words, &file);
+        measure(&words, flags, &file);
         read(&file).expect("a result")
-    });
+    };
+    let first = measured("first", &[]);
+    // In a check all rows have the same trials.
+    let [one, other] =
+        ["one", "other"].map(|name| measured(name, &[format!("--trials={CHECKED}")]));
     let chosen = advise(&first, &question, |_| true).choice;
     let checks = [&one, &other].map(|check| advise(check, &question, |_| true));
     let (found, answer) = match &chosen {
@@ -160,9 +167,9 @@ fn words(question: &AdviceQuestion) -> Vec<String> {
 }
 
 /// Measures the candidates.
-fn measure(words: &[String], to: &Path) {
+fn measure(words: &[String], flags: &[String], to: &Path) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ipcmark"));
-    command.arg("advise").args(["-t", TRANSPORTS]).args(words).arg("-o").arg(to);
+    command.arg("advise").args(["-t", TRANSPORTS]).args(words).args(flags).arg("-o").arg(to);
     let output = command.output().expect("the command starts");
     // Possibly nothing meets the conditions: the result is written all the same.
     assert!(to.exists(), "{}", String::from_utf8_lossy(&output.stderr));

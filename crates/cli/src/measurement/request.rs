@@ -36,10 +36,7 @@ pub(crate) struct RunRequest {
     pub options: RunOptions,
 }
 
-/// The fewest trials that give an interval.
-const FEW_TRIALS: u32 = 3;
-
-/// The shortest measurement of a row in each of them.
+/// The shortest measurement of a row in each of [`FEWEST_TRIALS`].
 const LEAST: Duration = Duration::from_millis(60);
 
 /// The messages of a row in each trial that give a p99 over three trials.
@@ -95,7 +92,7 @@ impl RunRequest {
         // If messages are 50 ms or more apart, a trial is as long as one gap.
         let messages = if gap_ns < 5e7 { MESSAGES } else { 1.0 };
         let length = LEAST.max(Duration::from_nanos((messages * gap_ns) as u64));
-        self.plan.trials = Trials::Fixed(arguments.trials.unwrap_or(FEW_TRIALS));
+        self.plan.trials = Trials::Fixed(arguments.trials.unwrap_or(FEWEST_TRIALS));
         self.plan.length = Some(Length::Time(arguments.duration.unwrap_or(length)));
     }
 }

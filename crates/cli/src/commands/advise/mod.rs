@@ -36,7 +36,7 @@ struct ParsedQuestion<'a> {
     arguments: AdviseArguments,
     question: AdviceQuestion,
     run: RunArguments,
-    /// True if the user sets the length of the measurement.
+    /// True if the user sets the length of the measurement, other than as trials of a duration.
     is_length_given: bool,
     /// True if the user sets the number of its trials, or the precision that they reach.
     are_trials_given: bool,
@@ -58,7 +58,7 @@ fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let transports = registry::look(&run.module, &run.named())?;
     let is_any_given = |flags: &[&str]| flags.iter().any(|flag| is_given(invocation.flags, flag));
     let are_trials_given = is_any_given(&["trials", "precision"]);
-    let is_length_given = are_trials_given || is_any_given(&["budget", "duration", "round_trips"]);
+    let is_length_given = is_any_given(&["budget", "precision", "round_trips"]);
     let parsed = ParsedQuestion {
         arguments,
         question,
