@@ -31,7 +31,7 @@ help:
 	@echo 'make test-launchers  ipcmark rank under Open MPI, MPICH and Slurm'
 	@echo 'make overhead  what ipcmark itself adds, as ratios (cargo bench); one part: SECTIONS=f, one row: SECTIONS="f ucx-shm"'
 	@echo 'make honesty   what the figures of this machine can be trusted for, in experiments; some of them: SECTIONS=spread'
-	@echo 'make regret    is the advice right? random questions, answered and checked; twenty minutes'
+	@echo 'make regret    is the advice right? random questions, answered and checked; half an hour'
 	@echo 'make modules   only the shared objects of the libraries that are there; one of them: ONLY=zeromq'
 	@echo 'make deps      install what building and testing need'
 	@echo 'make format    the format of Rust, C and C++'
