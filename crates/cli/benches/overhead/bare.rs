@@ -9,7 +9,7 @@ pub(crate) const PAYLOAD: usize = 64;
 const TIME: Duration = Duration::from_millis(200);
 
 /// A mechanism with its two system calls.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mechanism {
     Pipe,
     UdsStream,

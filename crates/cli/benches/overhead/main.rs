@@ -312,20 +312,15 @@ fn streams_against_bare(engine: &Engine) {
         for (wait, payload) in
             [(Wait::Spin, 64), (Wait::Block, 64), (Wait::Spin, 65_536), (Wait::Block, 65_536)]
         {
-            // The same calls carry the frame's head as well; without it a stream has no messages.
-            let framed = payload + streams::FRAME_HEAD;
-            for (bytes, of, limit) in [(framed, "", "0.95 at least"), (payload, ", no frame", "-")]
-            {
-                let ratios = (0..ROUNDS).map(|round| {
-                    paired(
-                        round,
-                        || 1.0 / engine.message_ns(mechanism.name(), wait, payload),
-                        || 1.0 / streams::message_ns(mechanism, wait, bytes),
-                    )
-                });
-                let name = format!("{} {wait} {payload} B{of}", mechanism.name());
-                show(&name, limit, ratios.collect());
-            }
+            let ratios = (0..ROUNDS).map(|round| {
+                paired(
+                    round,
+                    || 1.0 / engine.message_ns(mechanism.name(), wait, payload),
+                    || 1.0 / streams::message_ns(mechanism, wait, payload),
+                )
+            });
+            let name = format!("{} {wait} {payload} B", mechanism.name());
+            show(&name, "0.95 at least", ratios.collect());
         }
     }
 }

@@ -1,5 +1,7 @@
-//! Bare streams: two forked processes, one writes and the other reads, with only the system calls. They stream in blocks
-//! as the engine does: of the same length, with a pause after each, and of the same part of each the messages count.
+//! Bare streams: two forked processes, one sends and the other receives, with only the system calls. They stream in
+//! blocks as the engine does: of the same length, with a pause after each, and of the same part of each the messages
+//! count. A message is what the engine's is with `--touch head`: a number is written into it and checked. Which of the two
+//! processes waits for the other depends on a few nanoseconds a message, and the rate on that.
 
 use std::{
     collections::BTreeSet,
@@ -23,15 +25,15 @@ const BATCH: u64 = 64;
 /// The part of a block during which the queue fills.
 const FILLING: f64 = 0.25;
 
-/// The first byte of the last message of a block.
-const LAST: u8 = 2;
+/// The flags of the last message of a block.
+const LAST: u32 = 2;
 
 /// The mechanisms whose streams are compared.
 pub(crate) const MECHANISMS: [Mechanism; 3] =
     [Mechanism::Pipe, Mechanism::UdsStream, Mechanism::Tcp];
 
 /// The bytes that a transport over a byte stream puts before each payload: its length.
-pub(crate) const FRAME_HEAD: usize = 8;
+const FRAME_HEAD: usize = 8;
 
 /// The default capacity of a pipe; for larger calls the transport asks for more.
 const PIPE_CAPACITY: usize = 65_536;
@@ -46,30 +48,46 @@ struct Shared {
     messages: AtomicU64,
 }
 
-/// The time per received message of `bytes`, in ns.
-pub(crate) fn message_ns(mechanism: Mechanism, wait: Wait, bytes: usize) -> f64 {
-    let flags = if wait == Wait::Spin { libc::O_NONBLOCK } else { 0 };
+/// The time per received message with a payload of `payload` bytes, in ns.
+pub(crate) fn message_ns(mechanism: Mechanism, wait: Wait, payload: usize) -> f64 {
+    let (flags, bytes) =
+        (if wait == Wait::Spin { libc::O_NONBLOCK } else { 0 }, FRAME_HEAD + payload);
     let ways = match mechanism {
         Mechanism::Pipe => bare::pipes(flags),
         Mechanism::UdsStream => bare::sockets(flags),
         _ => bare::connection(flags),
     };
+    if mechanism != Mechanism::Pipe {
+        return through(&ways, bytes, to_socket, from_socket);
+    }
     if bytes > PIPE_CAPACITY {
-        // SAFETY: only changes the capacity, and only of a pipe.
+        // SAFETY: only changes the capacity of a pipe.
         unsafe { libc::fcntl(ways.leader.0, libc::F_SETPIPE_SZ, bytes as libc::c_int) };
     }
+    through(&ways, bytes, to_pipe, from_pipe)
+}
+
+/// Streams through these calls, which return the number of bytes like the system's.
+fn through(
+    ways: &DescriptorPair,
+    bytes: usize,
+    write: impl Fn(i32, &[u8]) -> isize,
+    read: impl Fn(i32, &mut [u8]) -> isize,
+) -> f64 {
     // SAFETY: a new mapping of zeros, which are a valid value, for this process and its child.
     let shared = unsafe { &*shared_page().cast::<Shared>() };
+    let write = |fd, message: &[u8]| whole(message.len(), |from| write(fd, &message[from..]));
+    let read = |fd, message: &mut [u8]| whole(message.len(), |from| read(fd, &mut message[from..]));
     // SAFETY: this process has one thread, and the child only makes the loop's own calls.
     match unsafe { libc::fork() } {
         0 => {
             pin(1);
-            receive(ways.follower, bytes, shared);
+            receive(ways.follower, bytes, shared, write, read);
             exit(0);
         }
         follower => {
             pin(0);
-            send(ways.leader, bytes, shared);
+            send(ways.leader, bytes, shared, write, read);
             // SAFETY: reaps the child.
             unsafe { libc::waitpid(follower, ptr::null_mut(), 0) };
             unpin();
@@ -77,7 +95,7 @@ pub(crate) fn message_ns(mechanism: Mechanism, wait: Wait, bytes: usize) -> f64 
                 [&shared.elapsed_ns, &shared.messages].map(|number| number.load(Ordering::Acquire));
             // SAFETY: nothing refers to the mapping any more.
             unsafe { libc::munmap(ptr::from_ref(shared).cast_mut().cast(), PAGE) };
-            close(&ways);
+            close(ways);
             elapsed_ns as f64 / messages as f64
         }
     }
@@ -93,37 +111,76 @@ fn close(ways: &DescriptorPair) {
 }
 
 /// Streams block after block, each after the answer to the one before.
-fn send((out, back): (i32, i32), bytes: usize, shared: &Shared) {
-    let mut message = vec![1_u8; bytes];
+fn send(
+    (out, back): (i32, i32),
+    bytes: usize,
+    shared: &Shared,
+    write: impl Fn(i32, &[u8]),
+    read: impl Fn(i32, &mut [u8]),
+) {
+    let mut message = vec![0_u8; bytes];
+    let mut seq = 0;
     for _ in 0..BLOCKS {
-        message[0] = 1;
         let until = now_ns() + BLOCK_NS;
         let sent_ns = loop {
-            (0..BATCH).for_each(|_| write(out, &message));
+            for _ in 0..BATCH {
+                seq += 1;
+                number(&mut message, seq, 0);
+                write(out, &message);
+            }
             let now = now_ns();
             if now >= until {
                 break now;
             }
         };
         shared.sent_ns.store(sent_ns, Ordering::Release);
-        message[0] = LAST;
+        seq += 1;
+        number(&mut message, seq, LAST);
         write(out, &message);
         read(back, &mut [0]);
     }
 }
 
+/// Writes the frame's length, and the head of a message as the engine's: its number, its flags and its length.
+#[inline(always)]
+fn number(message: &mut [u8], seq: u64, flags: u32) {
+    let payload = message.len() - FRAME_HEAD;
+    message[..8].copy_from_slice(&(payload as u64).to_le_bytes());
+    message[8..16].copy_from_slice(&seq.to_ne_bytes());
+    message[16..20].copy_from_slice(&flags.to_ne_bytes());
+    message[20..24].copy_from_slice(&(payload as u32).to_ne_bytes());
+}
+
+/// The flags of the message, which must have this number and its whole length.
+#[inline(always)]
+fn flags(message: &[u8], seq: u64) -> u32 {
+    let payload = message.len() - FRAME_HEAD;
+    let word = |at: usize| u32::from_ne_bytes(message[at..at + 4].try_into().expect("4 bytes"));
+    let long = |at: usize| u64::from_ne_bytes(message[at..at + 8].try_into().expect("8 bytes"));
+    let is_next = long(8) == seq && long(0) == payload as u64 && word(20) == payload as u32;
+    assert!(is_next, "a bare stream lost or changed a message");
+    word(16)
+}
+
 /// Receives block after block, and answers each.
-fn receive((out, back): (i32, i32), bytes: usize, shared: &Shared) {
+fn receive(
+    (out, back): (i32, i32),
+    bytes: usize,
+    shared: &Shared,
+    write: impl Fn(i32, &[u8]),
+    read: impl Fn(i32, &mut [u8]),
+) {
     let mut message = vec![0_u8; bytes];
     // The time at which each batch began to arrive.
     let mut marks = Vec::with_capacity(1 << 16);
-    let (mut elapsed_ns, mut messages) = (0, 0);
+    let (mut elapsed_ns, mut messages, mut seq) = (0, 0, 0);
     for _ in 0..BLOCKS {
         marks.clear();
         let mut count = 0;
         loop {
             read(back, &mut message);
-            if message[0] == LAST {
+            seq += 1;
+            if flags(&message, seq) == LAST {
                 break;
             }
             if count % BATCH == 0 {
@@ -150,20 +207,24 @@ fn counting(marks: &[u64], sent_ns: u64) -> &[u64] {
     &marks[marks.partition_point(|mark| *mark < filled_ns)..end]
 }
 
-fn write(fd: i32, message: &[u8]) {
-    whole(message.len(), |from| {
-        let rest = &message[from..];
-        // SAFETY: the unsent rest of a valid buffer.
-        unsafe { libc::write(fd, rest.as_ptr().cast(), rest.len()) }
-    });
+fn to_pipe(fd: i32, bytes: &[u8]) -> isize {
+    // SAFETY: a valid buffer of the given length, here and below.
+    unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) }
 }
 
-fn read(fd: i32, message: &mut [u8]) {
-    whole(message.len(), |from| {
-        let rest = &mut message[from..];
-        // SAFETY: the unfilled rest of a valid buffer.
-        unsafe { libc::read(fd, rest.as_mut_ptr().cast(), rest.len()) }
-    });
+fn from_pipe(fd: i32, bytes: &mut [u8]) -> isize {
+    // SAFETY: see `to_pipe`.
+    unsafe { libc::read(fd, bytes.as_mut_ptr().cast(), bytes.len()) }
+}
+
+fn to_socket(fd: i32, bytes: &[u8]) -> isize {
+    // SAFETY: see `to_pipe`.
+    unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) }
+}
+
+fn from_socket(fd: i32, bytes: &mut [u8]) -> isize {
+    // SAFETY: see `to_pipe`.
+    unsafe { libc::recv(fd, bytes.as_mut_ptr().cast(), bytes.len(), 0) }
 }
 
 /// Repeats a call until all bytes are transferred.
