@@ -15,8 +15,8 @@ use super::{
     message::{FROM_FOLLOWER, Head, TouchPolicy},
     pacer::{self, Pacer, Sent},
     steps::{
-        self, ClockFree, LossTimeout, Losses, Sampled, complete, complete_unless, read, send,
-        unexpected,
+        self, ClockFree, LossTimeout, Losses, Sampled, complete, complete_unless, read,
+        read_answer, send, unexpected,
     },
     turns,
 };
@@ -172,7 +172,7 @@ impl<'a, E: Endpoint + ?Sized, T: TouchPolicy, const RELIABLE: bool>
     fn receive_or_lose(&mut self, expected: Head) -> Result<bool, Error> {
         let mut loss_timeout = self.losses.loss_timeout(self.wait);
         while complete_unless(&mut loss_timeout, || self.end.take(), LossTimeout::exhausted)? {
-            let head = read::<E, T>(self.end, self.len, self.seed)?;
+            let head = read_answer::<E, T>(self.end, self.len, self.seed, expected.seq)?;
             if head.seq == expected.seq && head.flags & FROM_FOLLOWER == expected.flags {
                 self.losses.none();
                 return Ok(true);

@@ -280,6 +280,34 @@ pub(super) fn read<E: Endpoint + ?Sized, T: TouchPolicy>(
     Ok(head)
 }
 
+/// The same for an answer to the message `seq` of an unreliable transport. A late answer to an earlier message is
+/// accepted, although that message can have had another length.
+#[inline(always)]
+pub(super) fn read_answer<E: Endpoint + ?Sized, T: TouchPolicy>(
+    end: &mut E,
+    len: usize,
+    seed: u64,
+    seq: u64,
+) -> Result<Head, Error> {
+    match read::<E, T>(end, len, seed) {
+        Err(error) => release_late(end, len, seq)?.ok_or(error),
+        head => head,
+    }
+}
+
+/// Releases the message taken if it has another length than `len` and answers a message before `seq`; returns its head.
+#[cold]
+fn release_late<E: Endpoint + ?Sized>(
+    end: &mut E,
+    len: usize,
+    seq: u64,
+) -> Result<Option<Head>, Error> {
+    let message = end.message();
+    let is_late = |head: &Head| head.seq < seq && message.len() != len;
+    let head = Head::read(message).filter(is_late);
+    head.map(|head| end.release().map(|()| head)).transpose()
+}
+
 #[cold]
 fn wrong_length(message: &[u8], len: usize) -> Error {
     let cause = format!("{} bytes arrived: the transport truncates or corrupts", message.len());
@@ -319,7 +347,55 @@ pub(super) fn burst_messages(len: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::patterns::message::WholeMessage;
     use std::thread;
+
+    /// An endpoint with one message, which is never released.
+    struct Mailbox(Vec<u8>);
+
+    impl Endpoint for Mailbox {
+        fn loan(&mut self, _: usize) -> Result<Step, Error> {
+            Ok(Step::Done)
+        }
+        fn room(&mut self) -> &mut [u8] {
+            &mut self.0
+        }
+        fn publish(&mut self) -> Result<Step, Error> {
+            Ok(Step::Done)
+        }
+        fn take(&mut self) -> Result<Step, Error> {
+            Ok(Step::Done)
+        }
+        fn message(&self) -> &[u8] {
+            &self.0
+        }
+        fn release(&mut self) -> Result<(), Error> {
+            Ok(())
+        }
+    }
+
+    /// Regression: with a trace, the row of a transport that may lose messages failed when an answer came so late that
+    /// it had been given up.
+    #[test]
+    fn a_late_answer_may_have_another_length() {
+        let mut message = vec![0; 616];
+        let head = Head { seq: 6, flags: FROM_FOLLOWER };
+        WholeMessage::write(head, &mut message);
+        let mut end = Mailbox(message);
+        let mut read = |len, seq| read_answer::<_, WholeMessage>(&mut end, len, 1, seq);
+        assert_eq!(read(16, 7).unwrap(), head, "it answers an earlier message");
+        assert_eq!(read(616, 6).unwrap(), head);
+        for seq in [5, 6] {
+            let error = read(16, seq).unwrap_err().to_string();
+            assert!(error.contains("616 bytes arrived"), "{seq}: {error}");
+        }
+        end.0[100] ^= 1;
+        let error = read_answer::<_, WholeMessage>(&mut end, 616, 1, 7).unwrap_err();
+        assert!(
+            error.to_string().contains("corrupts"),
+            "its own length, and another byte: {error}"
+        );
+    }
 
     fn nothing() -> Result<(), Error> {
         Ok(())

@@ -29,8 +29,8 @@ use super::{
     message::{FROM_FOLLOWER, Head, STREAM, TouchPolicy, follower_number},
     pacer::{self, Pacer, Sent},
     steps::{
-        self, ClockFree, LossTimeout, Losses, Sampled, complete, complete_unless, read, send,
-        unexpected,
+        self, ClockFree, LossTimeout, Losses, Sampled, complete, complete_unless, read,
+        read_answer, send, unexpected,
     },
     turns,
 };
@@ -333,7 +333,10 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
         asked: PendingPublication,
         at_ns: u64,
     ) -> Result<bool, Error> {
-        let head = read::<E, T>(self.end, self.len, self.seed)?;
+        let head = match RELIABLE {
+            true => read::<E, T>(self.end, self.len, self.seed)?,
+            false => read_answer::<E, T>(self.end, self.len, self.seed, asked.seq)?,
+        };
         let Some(number) = self.accept(head, asked.seq)? else { return Ok(false) };
         if SAMPLED {
             self.followers[number].note(at_ns - asked.start_ns);
