@@ -25,8 +25,9 @@ use super::{
     blocks::BlockLoop,
     context::LoopContext,
     cost_meter::CostMeter,
+    losses::Losses,
     message::{Head, PROBE, SLEEP, TouchPolicy, WholeMessage},
-    steps::{self, ClockFree, Losses, Sampled},
+    steps::{self, ClockFree, Sampled},
     turns::{self, LeaderChannel},
 };
 use crate::wire::{FollowerReport, LeaderReport, Pass, Traffic};

@@ -11,9 +11,10 @@ use ipcmark_machine::clock::now_ns;
 use ipcmark_transport::{Error, Wait};
 
 use super::{
+    losses::Losses,
     pacer::{self, Pacer, Sent},
     probe::Distance,
-    steps::{self, ClockFree, Losses, Sampled},
+    steps::{self, ClockFree, Sampled},
 };
 use crate::wire::{
     Block, BlockKind, LeaderReport, ProbeBin, SampleGroup, ThreadCosts, Traffic, TurnLimit,

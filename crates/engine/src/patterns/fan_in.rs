@@ -16,9 +16,10 @@ use super::{
     context::{LoopContext, PatternLoops},
     fan_out::{self, OneByOne},
     follower::{Follower, Next},
+    losses::{LossTimeout, Losses},
     marks::{MOST_MARKS, Mark},
     message::{FROM_FOLLOWER, Head, STREAM, TouchPolicy, demand, demanded, follower_number},
-    steps::{ClockFree, LossTimeout, Losses, Sampled, read, unexpected},
+    steps::{ClockFree, Sampled, read, unexpected},
     stream::{self, BATCH_NS, FEWEST_BATCHES, LONGEST_BLOCK, counting},
     turns,
 };

@@ -7,12 +7,13 @@ use ipcmark_transport::{Endpoint, Error, MIN_PAYLOAD, Span};
 use super::{
     context::LoopContext,
     cost_meter::CostMeter,
+    losses::LossTimeout,
     message::{
         self, ASK_BURST, BURST, CLOCKS, FROM_FOLLOWER, Head, PROBE, SLEEP, STREAM, TouchPolicy,
         VERIFY, from_follower,
     },
     probe::ProbePages,
-    steps::{self, LossTimeout, complete, complete_unless, read, send, send_checked, unexpected},
+    steps::{self, complete, complete_unless, read, send, send_checked, unexpected},
     turns::{FrameRequest, LeaderChannel},
 };
 use crate::wire::{FollowerReport, Pass, Traffic};

@@ -12,11 +12,11 @@ use super::{
     blocks::BlockLoop,
     context::{LoopContext, PatternLoops},
     follower,
+    losses::{LossTimeout, Losses},
     message::{FROM_FOLLOWER, Head, TouchPolicy},
     pacer::{self, Pacer, Sent},
     steps::{
-        self, ClockFree, LossTimeout, Losses, Sampled, complete, complete_unless, read,
-        read_answer, send, unexpected,
+        self, ClockFree, Sampled, complete, complete_unless, read, read_answer, send, unexpected,
     },
     turns,
 };

@@ -13,6 +13,7 @@ mod fan_in;
 mod fan_out;
 mod follower;
 mod latency;
+mod losses;
 mod marks;
 mod message;
 mod one_way;

@@ -13,11 +13,12 @@ use super::{
     blocks::{BlockLoop, MOST_SAMPLES},
     context::{LoopContext, PatternLoops},
     latency::LatencyLeader,
+    losses::Losses,
     marks::{self, Collector, MOST_MARKS},
     message::{CLOCKS, Head, MARKED, STREAM, TouchPolicy, begin},
     pacer::{Pacer, Sent},
     probe::ProbePages,
-    steps::{ClockFree, Losses, Sampled, send},
+    steps::{ClockFree, Sampled, send},
     turns,
 };
 use crate::wire::{FollowerReport, LeaderReport, OneWayReport, Pass, Traffic};

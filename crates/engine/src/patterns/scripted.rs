@@ -4,7 +4,8 @@ use ipcmark_transport::Error;
 
 use super::{
     blocks::BlockLoop,
-    steps::{ClockFree, Losses, Sampled},
+    losses::Losses,
+    steps::{ClockFree, Sampled},
 };
 use crate::wire::Traffic;
 

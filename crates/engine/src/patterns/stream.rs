@@ -16,9 +16,10 @@ use super::{
     blocks::BlockLoop,
     context::{LoopContext, PatternLoops},
     latency::LatencyLeader,
+    losses::Losses,
     marks::{self, Collector, MOST_MARKS, Mark, Marks},
     message::{Head, STREAM, TouchPolicy, begin},
-    steps::{ClockFree, Losses, Sampled, send},
+    steps::{ClockFree, Sampled, send},
     turns,
 };
 use crate::wire::{FollowerReport, LeaderReport, Pass, StreamReport, Traffic, TurnLimit};

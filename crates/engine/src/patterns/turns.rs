@@ -18,11 +18,11 @@ use super::{
     blocks::{BlockLoop, BlockRecorder},
     context::{Command, LoopContext, Turn},
     cost_meter::CostMeter,
+    losses::Losses,
     message,
     paced::Paced,
     pacer::Pacer,
     probe::{Distance, ProbePages},
-    steps::Losses,
 };
 use crate::wire::{HelperCosts, LeaderReport, Pass, Traffic, TurnLimit};
 

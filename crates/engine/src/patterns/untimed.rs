@@ -9,8 +9,9 @@ use ipcmark_transport::{Endpoint, Error};
 use super::{
     context::LoopContext,
     latency::LatencyLeader,
+    losses::LossTimeout,
     message::{ASK_BURST, BURST, FROM_FOLLOWER, Head, TouchPolicy, VERIFY},
-    steps::{self, LossTimeout, complete_unless, read, send, send_checked, unexpected},
+    steps::{self, complete_unless, read, send, send_checked, unexpected},
     working_set::Noting,
 };
 use crate::wire::Pass;

@@ -8,8 +8,9 @@ use ipcmark_transport::{Endpoint, Error};
 use super::{FanOutLeader, Gathering, OneByOne};
 use crate::{
     patterns::{
+        losses::Losses,
         message::{ASK_BURST, BURST, FROM_FOLLOWER, Head, TouchPolicy, VERIFY, follower_number},
-        steps::{self, Losses, complete, read, send_checked, unexpected},
+        steps::{self, complete, read, send_checked, unexpected},
         working_set::Noting,
     },
     wire::Pass,

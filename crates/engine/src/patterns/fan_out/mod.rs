@@ -26,11 +26,11 @@ use super::{
     blocks::{BlockLoop, MOST_SAMPLES},
     context::{LoopContext, PatternLoops},
     follower,
+    losses::{LossTimeout, Losses},
     message::{FROM_FOLLOWER, Head, STREAM, TouchPolicy, follower_number},
     pacer::{self, Pacer, Sent},
     steps::{
-        self, ClockFree, LossTimeout, Losses, Sampled, complete, complete_unless, read,
-        read_answer, send, unexpected,
+        self, ClockFree, Sampled, complete, complete_unless, read, read_answer, send, unexpected,
     },
     turns,
 };
