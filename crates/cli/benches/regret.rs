@@ -113,14 +113,17 @@ fn answered(random: &mut ChaCha8Rng) -> Answer {
 
 /// The best row of a check, of those that meet the conditions in the other check too.
 fn best<'c, 'a>(check: &'c Advice<'a>, other: &Advice) -> Option<&'c Candidate<'a>> {
-    let mut met = check.choice.iter().chain(&check.others);
-    met.find(|candidate| again(candidate, other).is_some())
+    met(check).find(|candidate| again(candidate, other).is_some())
 }
 
 /// The same row in a check, if it meets the conditions there.
 fn again<'c, 'a>(row: &Candidate, check: &'c Advice<'a>) -> Option<&'c Candidate<'a>> {
-    let mut met = check.choice.iter().chain(&check.others);
-    met.find(|candidate| candidate.row.case.identity == row.row.case.identity)
+    met(check).find(|candidate| candidate.row.case.identity == row.row.case.identity)
+}
+
+/// The rows of a check that meet the conditions, the best first.
+fn met<'c, 'a>(check: &'c Advice<'a>) -> impl Iterator<Item = &'c Candidate<'a>> {
+    check.choice.iter().chain(&check.others)
 }
 
 /// The regret of the choice: the mean of how far it is behind the best row of each check in the other one. None if it

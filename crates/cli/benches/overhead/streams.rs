@@ -1,7 +1,6 @@
 //! Bare streams: two forked processes, one sends and the other receives, with only the system calls. They stream in
 //! blocks as the engine does: of the same length, with a pause after each, and of the same part of each the messages
-//! count. A message is what the engine's is with `--touch head`: a number is written into it and checked. Which of the two
-//! processes waits for the other depends on a few nanoseconds a message, and the rate on that.
+//! count. A message is what the engine's is with `--touch head`: a number is written into it and checked.
 
 use std::{
     collections::BTreeSet,
@@ -82,12 +81,12 @@ fn through(
     match unsafe { libc::fork() } {
         0 => {
             pin(1);
-            receive(ways.follower, bytes, shared, write, read);
+            Side { ends: ways.follower, bytes, shared, write, read }.receive();
             exit(0);
         }
         follower => {
             pin(0);
-            send(ways.leader, bytes, shared, write, read);
+            Side { ends: ways.leader, bytes, shared, write, read }.send();
             // SAFETY: reaps the child.
             unsafe { libc::waitpid(follower, ptr::null_mut(), 0) };
             unpin();
@@ -110,34 +109,72 @@ fn close(ways: &DescriptorPair) {
     }
 }
 
-/// Streams block after block, each after the answer to the one before.
-fn send(
-    (out, back): (i32, i32),
+/// One of the two processes, with the descriptors that it writes to and reads from.
+struct Side<'s, W, R> {
+    ends: (i32, i32),
     bytes: usize,
-    shared: &Shared,
-    write: impl Fn(i32, &[u8]),
-    read: impl Fn(i32, &mut [u8]),
-) {
-    let mut message = vec![0_u8; bytes];
-    let mut seq = 0;
-    for _ in 0..BLOCKS {
-        let until = now_ns() + BLOCK_NS;
-        let sent_ns = loop {
-            for _ in 0..BATCH {
+    shared: &'s Shared,
+    write: W,
+    read: R,
+}
+
+impl<W: Fn(i32, &[u8]), R: Fn(i32, &mut [u8])> Side<'_, W, R> {
+    /// Streams block after block, each after the answer to the one before.
+    fn send(self) {
+        let Self { ends: (out, back), bytes, shared, write, read } = self;
+        let mut message = vec![0_u8; bytes];
+        let mut seq = 0;
+        for _ in 0..BLOCKS {
+            let until = now_ns() + BLOCK_NS;
+            let sent_ns = loop {
+                for _ in 0..BATCH {
+                    seq += 1;
+                    number(&mut message, seq, 0);
+                    write(out, &message);
+                }
+                let now = now_ns();
+                if now >= until {
+                    break now;
+                }
+            };
+            shared.sent_ns.store(sent_ns, Ordering::Release);
+            seq += 1;
+            number(&mut message, seq, LAST);
+            write(out, &message);
+            read(back, &mut [0]);
+        }
+    }
+
+    /// Receives block after block, and answers each.
+    fn receive(self) {
+        let Self { ends: (out, back), bytes, shared, write, read } = self;
+        let mut message = vec![0_u8; bytes];
+        // The time at which each batch began to arrive.
+        let mut marks = Vec::with_capacity(1 << 16);
+        let (mut elapsed_ns, mut messages, mut seq) = (0, 0, 0);
+        for _ in 0..BLOCKS {
+            marks.clear();
+            let mut count = 0;
+            loop {
+                read(back, &mut message);
                 seq += 1;
-                number(&mut message, seq, 0);
-                write(out, &message);
+                if flags(&message, seq) == LAST {
+                    break;
+                }
+                if count % BATCH == 0 {
+                    marks.push(now_ns());
+                }
+                count += 1;
             }
-            let now = now_ns();
-            if now >= until {
-                break now;
+            let counts = counting(&marks, shared.sent_ns.load(Ordering::Acquire));
+            if let [first, .., last] = counts {
+                elapsed_ns += last - first;
+                messages += (counts.len() as u64 - 1) * BATCH;
             }
-        };
-        shared.sent_ns.store(sent_ns, Ordering::Release);
-        seq += 1;
-        number(&mut message, seq, LAST);
-        write(out, &message);
-        read(back, &mut [0]);
+            write(out, &[0]);
+        }
+        shared.elapsed_ns.store(elapsed_ns, Ordering::Release);
+        shared.messages.store(messages, Ordering::Release);
     }
 }
 
@@ -160,43 +197,6 @@ fn flags(message: &[u8], seq: u64) -> u32 {
     let is_next = long(8) == seq && long(0) == payload as u64 && word(20) == payload as u32;
     assert!(is_next, "a bare stream lost or changed a message");
     word(16)
-}
-
-/// Receives block after block, and answers each.
-fn receive(
-    (out, back): (i32, i32),
-    bytes: usize,
-    shared: &Shared,
-    write: impl Fn(i32, &[u8]),
-    read: impl Fn(i32, &mut [u8]),
-) {
-    let mut message = vec![0_u8; bytes];
-    // The time at which each batch began to arrive.
-    let mut marks = Vec::with_capacity(1 << 16);
-    let (mut elapsed_ns, mut messages, mut seq) = (0, 0, 0);
-    for _ in 0..BLOCKS {
-        marks.clear();
-        let mut count = 0;
-        loop {
-            read(back, &mut message);
-            seq += 1;
-            if flags(&message, seq) == LAST {
-                break;
-            }
-            if count % BATCH == 0 {
-                marks.push(now_ns());
-            }
-            count += 1;
-        }
-        let counts = counting(&marks, shared.sent_ns.load(Ordering::Acquire));
-        if let [first, .., last] = counts {
-            elapsed_ns += last - first;
-            messages += (counts.len() as u64 - 1) * BATCH;
-        }
-        write(out, &[0]);
-    }
-    shared.elapsed_ns.store(elapsed_ns, Ordering::Release);
-    shared.messages.store(messages, Ordering::Release);
 }
 
 /// The marks that count: those after the filling phase and before the last message was sent.
