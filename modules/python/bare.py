@@ -1,17 +1,19 @@
 """Bare programs of Python's multiprocessing and of pyzmq: two processes of python3, without ipcmark.
 
-    bare.py NAME spin|block PAYLOAD ROUND_TRIPS LEADER_CPU FOLLOWER_CPU
+    bare.py NAME spin|block PAYLOAD ROUND_TRIPS BLOCKS LEADER_CPU FOLLOWER_CPU FILE
 
-prints the median round trip in nanoseconds, with one clock reading a round trip.
+prints a line for each block of so many round trips: its time in nanoseconds, `-` for the probes of the distance before
+and after it, which a script cannot make, and how often the leader went to sleep. Turns of about 5 ms with a pause before
+each, as ipcmark measures a row.
 """
 
 import multiprocessing
 import os
 import sys
 from multiprocessing.shared_memory import SharedMemory
-from statistics import median_low
+from resource import RUSAGE_THREAD, getrusage
 from struct import pack_into, unpack_from
-from time import monotonic_ns
+from time import monotonic_ns, sleep
 
 
 class End:
@@ -134,6 +136,9 @@ class Sockets(End):
 KINDS = {"python-pipe": Pipe, "python-shared-memory": SharedSlots, "python-queue": Queues, "pyzmq": Sockets}
 
 
+PAUSE_S = 200e-6
+
+
 def follow(end, cpu, count):
     os.sched_setaffinity(0, {cpu})
     end.choose(False)
@@ -142,28 +147,37 @@ def follow(end, cpu, count):
     end.close()
 
 
-def lead(end, warm_up, count):
-    times = [0] * (warm_up + count)
-    before = monotonic_ns()
-    for number in range(warm_up + count):
+def exchange(end, count):
+    for number in range(count):
         end.send(number)
         assert end.receive() == number
-        now = monotonic_ns()
-        times[number] = now - before
-        before = now
-    return median_low(times[warm_up:])
 
 
-def main(name, wait, payload, count, *cpus):
+def lead(end, turn, count, blocks):
+    exchange(end, turn * count)
+    for block in range(blocks):
+        if block % turn == 0:
+            sleep(PAUSE_S)
+            exchange(end, 1)
+        sleeps, start = getrusage(RUSAGE_THREAD).ru_nvcsw, monotonic_ns()
+        exchange(end, count)
+        elapsed = monotonic_ns() - start
+        print(elapsed, "-", "-", getrusage(RUSAGE_THREAD).ru_nvcsw - sleeps)
+
+
+def main(name, wait, payload, count, blocks, *rest):
     multiprocessing.set_start_method("fork")  # The other process inherits the objects of this one.
-    count, cpus = int(count), [int(cpu) for cpu in cpus]
+    count, blocks, cpus = int(count), int(blocks), [int(cpu) for cpu in rest[:2]]
+    turn = 9 if wait == "spin" else 3
     end = KINDS[name](int(payload), wait == "spin")
-    warm_up = count // 4 + 1
-    follower = multiprocessing.Process(target=follow, args=(end, cpus[1], warm_up + count), daemon=True)
+    turns = (blocks + turn - 1) // turn
+    follower = multiprocessing.Process(
+        target=follow, args=(end, cpus[1], (turn + blocks) * count + turns), daemon=True
+    )
     follower.start()
     os.sched_setaffinity(0, {cpus[0]})
     end.choose(True)
-    print(lead(end, warm_up, count))
+    lead(end, turn, count, blocks)
     follower.join()
 
 

@@ -109,7 +109,7 @@ fn lead(out: &Out, into: &In, asked: &Asked) -> Result<(), Failure> {
         thread::sleep(Duration::from_millis(1));
     }
     receive(into, asked.payload)?;
-    asked.time(|n| {
+    asked.lead(|n| {
         send(out, asked.payload, n)?;
         assert_eq!(receive(into, asked.payload)?, n);
         Ok(())
@@ -118,9 +118,11 @@ fn lead(out: &Out, into: &In, asked: &Asked) -> Result<(), Failure> {
 
 /// Also answers the first message, which is not timed.
 fn follow(out: &Out, into: &In, asked: &Asked) -> Result<(), Failure> {
-    for _ in 0..=asked.all_round_trips() {
+    let answer = || {
         let number = receive(into, asked.payload)?;
         while send(out, asked.payload, number)? == 0 {}
-    }
-    Ok(())
+        Ok(())
+    };
+    answer()?;
+    asked.follow(answer)
 }

@@ -2,26 +2,22 @@
  * without ipcmark. The program includes this, defines the four functions below, and calls bare_main().
  * It is started as
  *
- *   bare-NAME spin|block PAYLOAD ROUND_TRIPS LEADER_CPU FOLLOWER_CPU
+ *   bare-NAME spin|block PAYLOAD ROUND_TRIPS BLOCKS LEADER_CPU FOLLOWER_CPU FILE
  *
- * and prints the median round trip in nanoseconds. It reads the clock once per round trip, as ipcmark does; only the
- * measuring thread is pinned, after the library has started its own threads.
+ * and prints a line for each block of so many round trips: its time in nanoseconds, the floor's round trip before and
+ * after it, and how often the leader went to sleep. FILE has BARE_FILE_BYTES of zeros. Only the measuring thread is
+ * pinned, after the library has started its own threads.
  */
 #ifndef IPCMARK_BARE_H
 #define IPCMARK_BARE_H
 
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "shared/c/bare_blocks.h"
 
-#include <sched.h>
+#include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 /* The time limit for the two processes to find each other, even on a busy machine. */
 enum { BARE_CONNECTS_WITHIN_S = 60 };
@@ -32,6 +28,9 @@ struct bare {
     size_t payload;
     char name[32]; /* The same in both processes, and different from all others. */
     int peer;      /* A socket to the other process, for bare_meet(). */
+    uint64_t round_trips, blocks;
+    int cpus[2];
+    const char *file;
 };
 
 /* Opens an endpoint, of any type that the program chooses. */
@@ -51,11 +50,6 @@ struct bare_head {
 static inline void bare_write(void *room, uint64_t number) {
     const struct bare_head head = {number, number};
     memcpy(room, &head, sizeof head);
-}
-
-static inline void bare_fail(const char *what) {
-    fprintf(stderr, "bare: cannot %s\n", what);
-    exit(1);
 }
 
 static inline uint64_t bare_read(const void *message) {
@@ -99,12 +93,6 @@ static inline int bare_exchange_socket(const struct bare *bare) {
     return pair[0];
 }
 
-static inline uint64_t bare_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static inline void bare_pin(int cpu) {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -113,63 +101,96 @@ static inline void bare_pin(int cpu) {
         bare_fail("pin the process");
 }
 
-static inline int bare_compare(const void *left, const void *right) {
-    const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return (a > b) - (a < b);
-}
-
-static inline void bare_lead(void *end, const struct bare *bare, uint64_t warm_up, uint64_t count) {
-    uint64_t *times = (uint64_t *)malloc(count * sizeof *times);
-    if (!times)
-        bare_fail("allocate memory");
-    memset(times, 1, count * sizeof *times);
-    uint64_t before = bare_now();
-    for (uint64_t n = 0; n < warm_up + count; n++) {
-        bare_send(end, bare, n);
-        if (bare_receive(end, bare) != n)
-            bare_fail("get back what was sent");
-        const uint64_t now = bare_now();
-        if (n >= warm_up)
-            times[n - warm_up] = now - before;
-        before = now;
+/* Round trips, or the answers to them. */
+static inline void bare_exchange(void *end, const struct bare *bare, uint64_t *number, uint64_t count) {
+    const uint64_t until = *number + count;
+    if (!bare->leads) {
+        for (; *number < until; ++*number)
+            bare_send(end, bare, bare_receive(end, bare));
+        return;
     }
-    qsort(times, count, sizeof *times, bare_compare);
-    printf("%llu\n", (unsigned long long)times[count / 2]);
-    free(times);
+    for (; *number < until; ++*number) {
+        bare_send(end, bare, *number);
+        if (bare_receive(end, bare) != *number)
+            bare_fail("get back what was sent");
+    }
 }
 
-static inline void bare_follow(void *end, const struct bare *bare, uint64_t count) {
-    for (uint64_t n = 0; n < count; n++)
-        bare_send(end, bare, bare_receive(end, bare));
-}
-
-static inline int bare_play(struct bare *bare, int cpu, uint64_t count) {
-    const uint64_t warm_up = count / 4 + 1;
-    void *end = bare_open(bare);
-    bare_pin(cpu);
-    bare_meet(bare);
+static inline double bare_probe(const struct bare *bare, struct bare_floor *floor) {
     if (bare->leads)
-        bare_lead(end, bare, warm_up, count);
-    else
-        bare_follow(end, bare, warm_up + count);
+        return bare_measure(floor);
+    bare_reflect(floor);
+    return 0;
+}
+
+static inline void bare_print(const struct bare_block *block) {
+    printf("%llu %.1f %.1f %llu\n", (unsigned long long)block->elapsed_ns, block->before_ns, block->after_ns,
+           (unsigned long long)block->sleeps);
+}
+
+/* What both processes do with their ends: some round trips to warm up, and the blocks. */
+static inline void bare_measure_blocks(void *end, const struct bare *bare) {
+    const uint64_t turn = bare->spins ? BARE_SPINNING_TURN : BARE_SLEEPING_TURN;
+    const uint64_t few = bare->round_trips / 20 < 1 ? 1 : bare->round_trips / 20 > 16 ? 16 : bare->round_trips / 20;
+    struct bare_floor floor = bare_map(bare->file);
+    struct bare_block *blocks = (struct bare_block *)calloc(bare->blocks + 1, sizeof *blocks);
+    if (!blocks)
+        bare_fail("allocate memory");
+    uint64_t number = 0;
+    double before = 0;
+    bare_exchange(end, bare, &number, turn * bare->round_trips);
+    for (uint64_t at = 0; at < bare->blocks; at++) {
+        if (at % turn == 0) {
+            bare_pause();
+            bare_exchange(end, bare, &number, 1);
+            before = bare_probe(bare, &floor);
+        }
+        bare_exchange(end, bare, &number, few);
+        const uint64_t sleeps = bare_sleeps(), start = bare_now();
+        bare_exchange(end, bare, &number, bare->round_trips);
+        const uint64_t elapsed = bare_now() - start, slept = bare_sleeps() - sleeps;
+        const double after = bare_probe(bare, &floor);
+        const struct bare_block block = {elapsed, slept, before, after};
+        blocks[at] = block;
+        before = after;
+    }
+    for (uint64_t at = 0; bare->leads && at < bare->blocks; at++)
+        bare_print(&blocks[at]);
+    free(blocks);
+}
+
+static inline int bare_play(struct bare *bare) {
+    void *end = bare_open(bare);
+    bare_pin(bare->cpus[!bare->leads]);
+    bare_meet(bare);
+    bare_measure_blocks(end, bare);
     bare_meet(bare);
     bare_close(end);
     return 0;
 }
 
-static inline int bare_main(int argc, char **argv) {
-    if (argc != 6) {
-        fprintf(stderr, "usage: %s spin|block PAYLOAD ROUND_TRIPS LEADER_CPU FOLLOWER_CPU\n", argv[0]);
-        return 2;
-    }
+static inline struct bare bare_read_arguments(int argc, char **argv) {
     struct bare bare;
+    if (argc != 8) {
+        fprintf(stderr, "usage: %s spin|block PAYLOAD ROUND_TRIPS BLOCKS LEADER_CPU FOLLOWER_CPU FILE\n", argv[0]);
+        exit(2);
+    }
+    memset(&bare, 0, sizeof bare);
     bare.spins = strcmp(argv[1], "spin") == 0;
     bare.payload = strtoull(argv[2], NULL, 10);
+    bare.round_trips = strtoull(argv[3], NULL, 10);
+    bare.blocks = strtoull(argv[4], NULL, 10);
+    bare.cpus[0] = atoi(argv[5]), bare.cpus[1] = atoi(argv[6]);
+    bare.file = argv[7];
+    return bare;
+}
+
+static inline int bare_main(int argc, char **argv) {
+    struct bare bare = bare_read_arguments(argc, argv);
     snprintf(bare.name, sizeof bare.name, "ipcmark-bare-%d", (int)getpid());
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0)
         bare_fail("make a socket pair");
-    const uint64_t count = strtoull(argv[3], NULL, 10);
     const pid_t follower = fork();
     if (follower < 0)
         bare_fail("fork");
@@ -178,9 +199,9 @@ static inline int bare_main(int argc, char **argv) {
     close(pair[!bare.leads]);
     if (!bare.leads) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        return bare_play(&bare, atoi(argv[5]), count);
+        return bare_play(&bare);
     }
-    int status = bare_play(&bare, atoi(argv[4]), count), ended = 0;
+    int status = bare_play(&bare), ended = 0;
     waitpid(follower, &ended, 0);
     return status ? status : ended != 0;
 }

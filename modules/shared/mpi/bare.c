@@ -50,31 +50,28 @@ static void bare_close(void *end) {
     free(self);
 }
 
-static int play(char **argv) {
+static int play(int argc, char **argv) {
     int rank = 0;
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    const struct bare bare = {.leads = rank == 0, .spins = 1, .payload = strtoull(argv[2], NULL, 10)};
-    const uint64_t count = strtoull(argv[3], NULL, 10), warm_up = count / 4 + 1;
+    struct bare bare = bare_read_arguments(argc, argv);
+    bare.leads = rank == 0;
     void *end = bare_open(&bare);
-    bare_pin(atoi(argv[bare.leads ? 4 : 5]));
-    if (bare.leads)
-        bare_lead(end, &bare, warm_up, count);
-    else
-        bare_follow(end, &bare, warm_up + count);
+    bare_pin(bare.cpus[!bare.leads]);
+    bare_measure_blocks(end, &bare);
     bare_close(end);
     return MPI_Finalize();
 }
 
 int main(int argc, char **argv) {
-    if (argc != 6)
+    if (argc != 8)
         return bare_main(argc, argv);
     if (getenv("IPCMARK_BARE_RANK"))
-        return play(argv);
+        return play(argc, argv);
     setenv("IPCMARK_BARE_RANK", "1", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
-    char *words[] = {LAUNCHER, argv[0], argv[1], argv[2], argv[3], argv[4], argv[5], NULL};
+    char *words[] = {LAUNCHER, argv[0], argv[1], argv[2], argv[3], argv[4], argv[5], argv[6], argv[7], NULL};
     execvp(words[0], words);
     bare_fail("start the launcher");
 }

@@ -1,19 +1,24 @@
-//! Common code of bare programs of a library in Rust: the arguments, the head of a message, and round trips timed with
-//! one clock reading each, like `modules/shared/c/bare.h` for C and C++. It is started as
+//! Common code of bare programs of a library in Rust: the arguments, the head of a message, and the measured blocks,
+//! like `modules/shared/c/bare.h` for C and C++. It is started as
 //!
-//!   bare-NAME spin|block PAYLOAD ROUND_TRIPS LEADER_CPU FOLLOWER_CPU
+//!   bare-NAME spin|block PAYLOAD ROUND_TRIPS BLOCKS LEADER_CPU FOLLOWER_CPU FILE
 //!
-//! starts itself again with a path or a name after these words, and prints the median round trip in nanoseconds.
+//! starts itself again with a path or a name after these words, and prints a line for each block of so many round trips:
+//! its time in nanoseconds, the floor's round trip before and after it, and how often the leader went to sleep. FILE has
+//! [`blocks::FILE_BYTES`] of zeros.
+
+#[path = "blocks.rs"]
+mod blocks;
 
 use std::{
     env,
+    fs::OpenOptions,
     process::{Child, Command, exit},
 };
 
-pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+use blocks::{Floor, MeasuredBlock, Work};
 
-/// One warm-up round trip for every four that count.
-const WARM_UP: usize = 4;
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// The bytes of a message that are written and read, as many as with `--touch head`.
 const HEAD: usize = 16;
@@ -23,7 +28,7 @@ pub struct Asked {
     words: Vec<String>,
     pub spins: bool,
     pub payload: usize,
-    round_trips: usize,
+    work: Work,
     pub leader_cpu: usize,
     pub follower_cpu: usize,
     /// The word that the first process passes to the second.
@@ -33,15 +38,20 @@ pub struct Asked {
 impl Asked {
     pub fn read() -> Result<Self, Failure> {
         let mut words: Vec<String> = env::args().collect();
-        let told = if words.len() == 7 { words.pop() } else { None };
-        let [_, wait, payload, round_trips, leader_cpu, follower_cpu] = &words[..] else {
-            eprintln!("usage: bare-NAME spin|block PAYLOAD ROUND_TRIPS LEADER_CPU FOLLOWER_CPU");
+        let told = if words.len() == 9 { words.pop() } else { None };
+        let [_, wait, payload, round_trips, blocks, leader_cpu, follower_cpu, _] = &words[..]
+        else {
+            eprintln!(
+                "usage: bare-NAME spin|block PAYLOAD ROUND_TRIPS BLOCKS LEADER_CPU FOLLOWER_CPU FILE"
+            );
             exit(2);
         };
+        let spins = wait == "spin";
+        let work = Work { spins, round_trips: round_trips.parse()?, blocks: blocks.parse()? };
         Ok(Self {
-            spins: wait == "spin",
+            spins,
             payload: payload.parse()?,
-            round_trips: round_trips.parse()?,
+            work,
             leader_cpu: leader_cpu.parse()?,
             follower_cpu: follower_cpu.parse()?,
             told,
@@ -54,35 +64,25 @@ impl Asked {
         Ok(Command::new(&self.words[0]).args(&self.words[1..]).arg(told).spawn()?)
     }
 
-    /// The round trips including the warm-up.
-    pub fn all_round_trips(&self) -> usize {
-        self.warm_up() + self.round_trips
-    }
-
-    fn warm_up(&self) -> usize {
-        self.round_trips / WARM_UP + 1
-    }
-
-    /// Times round trips, each with its number, and prints their median.
+    /// The leader's part: measures round trips, each with its number, and prints their blocks.
     #[inline]
-    pub fn time(
-        &self,
-        mut round_trip: impl FnMut(u64) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let (warm_up, count) = (self.warm_up(), self.round_trips);
-        let mut times = vec![1_u64; count];
-        let mut before = now();
-        for n in 0..warm_up + count {
-            round_trip(n as u64)?;
-            let after = now();
-            if n >= warm_up {
-                times[n - warm_up] = after - before;
-            }
-            before = after;
+    pub fn lead(&self, round_trip: impl FnMut(u64) -> Result<(), Failure>) -> Result<(), Failure> {
+        for block in self.work.lead(&mut self.floor()?, round_trip)? {
+            let MeasuredBlock { elapsed_ns, before_ns, after_ns, sleeps } = block;
+            println!("{elapsed_ns} {before_ns:.1} {after_ns:.1} {sleeps}");
         }
-        times.sort_unstable();
-        println!("{}", times[count / 2]);
         Ok(())
+    }
+
+    /// The follower's part: receives each message and answers it.
+    #[inline]
+    pub fn follow(&self, answer: impl FnMut() -> Result<(), Failure>) -> Result<(), Failure> {
+        self.work.follow(&mut self.floor()?, answer)
+    }
+
+    fn floor(&self) -> Result<Floor, Failure> {
+        let file = OpenOptions::new().read(true).write(true).open(&self.words[7])?;
+        Ok(Floor::map(&file)?)
     }
 }
 
@@ -116,11 +116,4 @@ pub fn pin(cpu: usize) {
         libc::CPU_SET(cpu, &mut set);
         libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
     }
-}
-
-fn now() -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `now` has room for the answer.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

@@ -39,7 +39,7 @@ fn main() -> Result<(), Failure> {
     let mut leader = asked.start_other(&path.display().to_string())?;
     let mut end = runtime.block_on(BareEnd::listen(listener, payload, spins))?;
     bare::pin(asked.follower_cpu);
-    follow(&runtime, &mut end, asked.all_round_trips())?;
+    follow(&runtime, &mut end, &asked)?;
     // The last answer is sent while this waits for a message that never comes.
     let _ = runtime.block_on(end.receive());
     leader.wait()?;
@@ -111,7 +111,7 @@ fn room(payload: usize) -> BytesMut {
 }
 
 fn lead(runtime: &Runtime, end: &mut BareEnd, asked: &Asked) -> Result<(), Failure> {
-    asked.time(|n| {
+    asked.lead(|n| {
         let answer = runtime.block_on(async {
             end.send(n).await?;
             end.receive().await
@@ -121,12 +121,11 @@ fn lead(runtime: &Runtime, end: &mut BareEnd, asked: &Asked) -> Result<(), Failu
     })
 }
 
-fn follow(runtime: &Runtime, end: &mut BareEnd, count: usize) -> Result<(), Failure> {
-    runtime.block_on(async {
-        for _ in 0..count {
+fn follow(runtime: &Runtime, end: &mut BareEnd, asked: &Asked) -> Result<(), Failure> {
+    asked.follow(|| {
+        runtime.block_on(async {
             let number = end.receive().await?;
-            end.send(number).await?;
-        }
-        Ok(())
+            end.send(number).await
+        })
     })
 }

@@ -37,7 +37,7 @@ fn main() -> Result<(), Failure> {
     let mut leader = asked.start_other(&path.display().to_string())?;
     let mut end = BareEnd::of(listener.accept()?.0, &runtime, &asked)?;
     bare::pin(asked.follower_cpu);
-    follow(&runtime, &mut end, asked.all_round_trips())?;
+    follow(&runtime, &mut end, &asked)?;
     leader.wait()?;
     Ok(fs::remove_dir_all(&directory)?)
 }
@@ -84,7 +84,7 @@ async fn wait<T>(work: impl Future<Output = T>, spins: bool) -> T {
 }
 
 fn lead(runtime: &Runtime, end: &mut BareEnd, asked: &Asked) -> Result<(), Failure> {
-    asked.time(|n| {
+    asked.lead(|n| {
         end.write(n);
         let call = Call::new(Method::Exchange { payload: &end.text });
         let answer = runtime.block_on(async {
@@ -98,17 +98,16 @@ fn lead(runtime: &Runtime, end: &mut BareEnd, asked: &Asked) -> Result<(), Failu
     })
 }
 
-fn follow(runtime: &Runtime, end: &mut BareEnd, count: usize) -> Result<(), Failure> {
-    runtime.block_on(async {
-        for _ in 0..count {
+fn follow(runtime: &Runtime, end: &mut BareEnd, asked: &Asked) -> Result<(), Failure> {
+    asked.follow(|| {
+        runtime.block_on(async {
             let receiving = end.connection.receive_call::<Method<'_>>();
             let (call, _) = wait(receiving, end.spins).await?;
             let Method::Exchange { payload } = call.method();
             let number = BareEnd::read(&mut end.message, payload)?;
             end.write(number);
             let reply = Reply::from(Exchanged { payload: &end.text });
-            wait(end.connection.send_reply(&reply, Vec::new()), end.spins).await?;
-        }
-        Ok(())
+            Ok(wait(end.connection.send_reply(&reply, Vec::new()), end.spins).await?)
+        })
     })
 }

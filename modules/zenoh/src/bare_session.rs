@@ -24,7 +24,7 @@ pub fn run<E: BareEnd>() -> Result<(), Failure> {
     if let Some(path) = &asked.told {
         let mut end = E::open(start(path, false)?, false, &asked)?;
         bare::pin(asked.follower_cpu);
-        return follow(&mut end, asked.all_round_trips());
+        return follow(&mut end, &asked);
     }
     let directory = std::env::temp_dir().join(bare::name());
     fs::create_dir(&directory)?;
@@ -33,7 +33,7 @@ pub fn run<E: BareEnd>() -> Result<(), Failure> {
     let mut follower = asked.start_other(&path)?;
     let mut end = E::open(session, true, &asked)?;
     bare::pin(asked.leader_cpu);
-    asked.time(|n| {
+    asked.lead(|n| {
         end.send(n)?;
         assert_eq!(end.receive()?, n);
         Ok(())
@@ -54,11 +54,11 @@ fn start(path: &str, leads: bool) -> Result<Session, Failure> {
     zenoh::open(config).wait()
 }
 
-fn follow(end: &mut impl BareEnd, count: usize) -> Result<(), Failure> {
-    for _ in 0..count {
+fn follow(end: &mut impl BareEnd, asked: &Asked) -> Result<(), Failure> {
+    asked.follow(|| {
         let number = end.receive()?;
-        end.send(number)?;
-    }
+        end.send(number)
+    })?;
     // The last answer is still in the library's threads.
     thread::sleep(Duration::from_millis(100));
     Ok(())

@@ -1,12 +1,13 @@
-//! Bare loops: two forked processes that make only the system calls, with one clock reading per
-//! round trip, as in the engine.
+//! Bare loops: two forked processes that make only the system calls, in the blocks of bare programs.
 
-use std::{hint::spin_loop, process::exit, time::Duration};
+use std::{convert::Infallible, hint::spin_loop, process::exit};
 
-use ipcmark_transport::Wait;
+use crate::blocks::{self, MeasuredBlock, Work};
 
 pub(crate) const PAYLOAD: usize = 64;
-const TIME: Duration = Duration::from_millis(200);
+
+/// A message with the eight bytes before it that carry its length through a stream or a queue.
+pub(crate) const FRAME: usize = 8 + PAYLOAD;
 
 /// A mechanism with its two system calls.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,20 +50,21 @@ pub(crate) struct DescriptorPair {
     pub follower: (i32, i32),
 }
 
-/// The median round trip through a bare loop, in ns.
-pub(crate) fn round_trip_p50_ns(mechanism: Mechanism, wait: Wait) -> f64 {
-    let flags = if wait == Wait::Spin { libc::O_NONBLOCK } else { 0 };
+/// Blocks of a bare loop.
+pub(crate) fn round_trips(mechanism: Mechanism, work: Work) -> Vec<MeasuredBlock> {
+    let flags = if work.spins { libc::O_NONBLOCK } else { 0 };
     match mechanism {
-        Mechanism::Pipe => run(pipes(flags), write, read),
-        Mechanism::UdsStream => run(sockets(flags), send, recv),
-        Mechanism::Tcp => run(connection(flags), send, recv),
-        Mechanism::Vsock => run(vsock_connection(flags), send, recv),
-        Mechanism::PosixMq => run(message_queues(flags), mq_send, mq_receive),
+        Mechanism::Pipe => run(work, pipes(flags), write, read),
+        Mechanism::UdsStream => run(work, sockets(flags), send, recv),
+        Mechanism::Tcp => run(work, connection(flags), send, recv),
+        Mechanism::Vsock => run(work, vsock_connection(flags), send, recv),
+        Mechanism::PosixMq => run(work, message_queues(flags), mq_send, mq_receive),
         Mechanism::SysvMq => {
-            let no_wait = if wait == Wait::Spin { libc::IPC_NOWAIT } else { 0 };
+            let no_wait = if work.spins { libc::IPC_NOWAIT } else { 0 };
             let ways = system_v_queues();
             let (a, b) = ways.leader;
-            let p50 = run(
+            let blocks = run(
+                work,
                 ways,
                 |queue, bytes| {
                     let at = bytes.as_ptr().cast();
@@ -80,93 +82,56 @@ pub(crate) fn round_trip_p50_ns(mechanism: Mechanism, wait: Wait) -> f64 {
                 libc::msgctl(a, libc::IPC_RMID, std::ptr::null_mut());
                 libc::msgctl(b, libc::IPC_RMID, std::ptr::null_mut());
             }
-            p50
+            blocks
         }
     }
 }
 
 pub(crate) fn run(
+    work: Work,
     ways: DescriptorPair,
     send: impl Fn(i32, &[u8]) -> bool,
     receive: impl Fn(i32, &mut [u8]) -> bool,
-) -> f64 {
+) -> Vec<MeasuredBlock> {
+    let mut floor = blocks::floor();
+    let mut message = [1_u8; FRAME];
+    let mut exchange = |out, back, leads| {
+        if leads {
+            until(|| send(out, &message));
+        }
+        until(|| receive(back, &mut message));
+        if !leads {
+            until(|| send(out, &message));
+        }
+        Ok::<(), Infallible>(())
+    };
     // SAFETY: this process has one thread, and the child only makes the loop's own calls.
     match unsafe { libc::fork() } {
         0 => {
             pin(1);
-            follow(ways.follower, send, receive)
+            // SAFETY: only asks to end with the parent.
+            unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+            let (out, back) = ways.follower;
+            let Ok(()) = work.follow(&mut floor, || exchange(out, back, false));
+            exit(0);
         }
         follower => {
             pin(0);
-            let p50 = lead(ways.leader, send, receive);
-            // SAFETY: kills and reaps the child, and closes the leader's own descriptors. System V
-            // queue ids are not descriptors; closing them fails harmlessly.
-            unsafe {
-                libc::kill(follower, libc::SIGKILL);
-                libc::waitpid(follower, std::ptr::null_mut(), 0);
-                unpin();
-            }
-            p50
+            let (out, back) = ways.leader;
+            let Ok(blocks) = work.lead(&mut floor, |_| exchange(out, back, true));
+            // SAFETY: reaps the child, which has made as many round trips.
+            unsafe { libc::waitpid(follower, std::ptr::null_mut(), 0) };
+            unpin();
+            blocks
         }
     }
 }
 
-fn lead(
-    (out, back): (i32, i32),
-    send: impl Fn(i32, &[u8]) -> bool,
-    receive: impl Fn(i32, &mut [u8]) -> bool,
-) -> f64 {
-    let mut message = [1_u8; PAYLOAD + 8];
-    let mut histogram = ipcmark_results::new_histogram();
-    let begin = now_ns();
-    let warm = begin + TIME.as_nanos() as u64 / 10;
-    let until = begin + TIME.as_nanos() as u64 * 3 / 4;
-    let mut start = begin;
-    while start < until {
-        while !send(out, &message) {
-            spin_loop();
-        }
-        while !receive(back, &mut message) {
-            spin_loop();
-        }
-        let end = now_ns();
-        if start > warm {
-            histogram.saturating_record(end - start);
-        }
-        start = end;
+#[inline(always)]
+fn until(mut attempt: impl FnMut() -> bool) {
+    while !attempt() {
+        spin_loop();
     }
-    histogram.value_at_quantile(0.5) as f64
-}
-
-fn follow(
-    (out, back): (i32, i32),
-    send: impl Fn(i32, &[u8]) -> bool,
-    receive: impl Fn(i32, &mut [u8]) -> bool,
-) -> f64 {
-    let mut message = [1_u8; PAYLOAD + 8];
-    // SAFETY: only asks for the parent's process id.
-    let parent = unsafe { libc::getppid() };
-    loop {
-        let mut polls = 0_u32;
-        while !receive(back, &mut message) {
-            spin_loop();
-            polls = polls.wrapping_add(1);
-            // SAFETY: as above.
-            if polls.is_multiple_of(1 << 20) && unsafe { libc::getppid() } != parent {
-                exit(0);
-            }
-        }
-        while !send(out, &message) {
-            spin_loop();
-        }
-    }
-}
-
-pub(crate) fn now_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a valid location for the result.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Pins this process to the `n`-th usable processor, as the engine chooses on a machine with two
@@ -210,7 +175,7 @@ pub(crate) fn unpin() {
 
 fn write(fd: i32, bytes: &[u8]) -> bool {
     // SAFETY: a valid buffer of the given length, here and below.
-    unsafe { libc::write(fd, bytes.as_ptr().cast(), PAYLOAD) > 0 }
+    unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) > 0 }
 }
 
 pub(crate) fn read(fd: i32, bytes: &mut [u8]) -> bool {
@@ -220,7 +185,7 @@ pub(crate) fn read(fd: i32, bytes: &mut [u8]) -> bool {
 
 fn send(fd: i32, bytes: &[u8]) -> bool {
     // SAFETY: see `write`.
-    unsafe { libc::send(fd, bytes.as_ptr().cast(), PAYLOAD, libc::MSG_NOSIGNAL) > 0 }
+    unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) > 0 }
 }
 
 fn recv(fd: i32, bytes: &mut [u8]) -> bool {
@@ -230,7 +195,7 @@ fn recv(fd: i32, bytes: &mut [u8]) -> bool {
 
 fn mq_send(queue: i32, bytes: &[u8]) -> bool {
     // SAFETY: see `write`.
-    unsafe { libc::mq_send(queue, bytes.as_ptr().cast(), PAYLOAD, 0) == 0 }
+    unsafe { libc::mq_send(queue, bytes.as_ptr().cast(), bytes.len(), 0) == 0 }
 }
 
 fn mq_receive(queue: i32, bytes: &mut [u8]) -> bool {
@@ -309,7 +274,7 @@ fn message_queues(flags: i32) -> DescriptorPair {
         // SAFETY: zeroes are a valid mq_attr; the name is terminated.
         unsafe {
             let mut limits: libc::mq_attr = std::mem::zeroed();
-            (limits.mq_maxmsg, limits.mq_msgsize) = (4, (PAYLOAD + 8) as i64);
+            (limits.mq_maxmsg, limits.mq_msgsize) = (4, FRAME as i64);
             let mode = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | flags;
             let queue = libc::mq_open(name.as_ptr(), mode, 0o600, &limits);
             check(queue);

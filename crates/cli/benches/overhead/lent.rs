@@ -7,14 +7,15 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use ipcmark_transport::Wait;
-
-use crate::bare::{self, DescriptorPair, PAYLOAD, check};
+use crate::{
+    bare::{self, DescriptorPair, PAYLOAD, check},
+    blocks::{MeasuredBlock, Work},
+};
 
 const PAGE: usize = 4096;
 
-/// A bare loop: the median round trip in ns.
-type Loop = fn(Wait) -> f64;
+/// A bare loop: its blocks.
+type Loop = fn(Work) -> Vec<MeasuredBlock>;
 
 /// The transports with a bare loop of their calls.
 pub(crate) const LOOPS: [(&str, Loop); 3] =
@@ -39,12 +40,13 @@ fn unmap(at: *mut u8, count: usize) {
 }
 
 /// Passes the sender's own pages through a pipe. It cycles through more pages than the pipe holds.
-fn vmsplice(wait: Wait) -> f64 {
+fn vmsplice(work: Work) -> Vec<MeasuredBlock> {
     const COUNT: usize = 20;
     let (memory, next) = (pages(COUNT, libc::MAP_PRIVATE), Cell::new(0));
-    let spins = wait == Wait::Spin;
+    let spins = work.spins;
     let flags = if spins { libc::SPLICE_F_NONBLOCK } else { 0 };
-    let p50 = bare::run(
+    let blocks = bare::run(
+        work,
         bare::pipes(if spins { libc::O_NONBLOCK } else { 0 }),
         |pipe, bytes| {
             // SAFETY: one of the pages; the receiver has read its old content long ago.
@@ -60,19 +62,19 @@ fn vmsplice(wait: Wait) -> f64 {
         bare::read,
     );
     unmap(memory, COUNT);
-    p50
+    blocks
 }
 
 /// Makes one sealed memory file per message and sends its descriptor over a packet socket. The
 /// receiver checks the size and reads the file.
-fn scm_rights(wait: Wait) -> f64 {
-    let flags = if wait == Wait::Spin { libc::O_NONBLOCK } else { 0 };
+fn scm_rights(work: Work) -> Vec<MeasuredBlock> {
+    let flags = if work.spins { libc::O_NONBLOCK } else { 0 };
     let mut ends = [0; 2];
     let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC | flags;
     // SAFETY: a valid location for two descriptors.
     unsafe { check(libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr())) };
     let ways = DescriptorPair { leader: (ends[0], ends[0]), follower: (ends[1], ends[1]) };
-    bare::run(ways, send_file, receive_file)
+    bare::run(work, ways, send_file, receive_file)
 }
 
 /// A packet of eight bytes with room for one descriptor.
@@ -137,7 +139,7 @@ struct Notice {
 
 /// The receiver copies out of the sender's memory, which has the same address in both processes
 /// since the fork.
-fn cma(wait: Wait) -> f64 {
+fn cma(work: Work) -> Vec<MeasuredBlock> {
     let (shared, memory) = (pages(1, libc::MAP_SHARED), pages(1, libc::MAP_PRIVATE));
     // SAFETY: zeros are valid, the memory is aligned, and it lives as long as the loop runs.
     let notices: &[Notice; 2] = unsafe { &*shared.cast() };
@@ -146,7 +148,8 @@ fn cma(wait: Wait) -> f64 {
     unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY) };
     let (seen, sender) = (Cell::new(0), Cell::new(0));
     let ways = DescriptorPair { leader: (0, 1), follower: (1, 0) };
-    let p50 = bare::run(
+    let blocks = bare::run(
+        work,
         ways,
         |way, bytes| {
             let notice = &notices[way as usize];
@@ -164,7 +167,7 @@ fn cma(wait: Wait) -> f64 {
         |way, bytes| {
             let notice = &notices[way as usize];
             if notice.number.load(Ordering::Acquire) == seen.get() {
-                if wait == Wait::Block {
+                if !work.spins {
                     notice.asleep.store(1, Ordering::SeqCst);
                     futex(&notice.number, libc::FUTEX_WAIT, seen.get());
                     notice.asleep.store(0, Ordering::SeqCst);
@@ -183,7 +186,7 @@ fn cma(wait: Wait) -> f64 {
     );
     unmap(shared, 1);
     unmap(memory, 1);
-    p50
+    blocks
 }
 
 fn futex(word: &AtomicU32, operation: i32, value: u32) {

@@ -16,6 +16,7 @@
 //! - (j) the time until the command answers, and its memory.
 
 mod bare;
+mod blocks;
 mod commands;
 mod lent;
 mod measured;
@@ -30,16 +31,21 @@ mod xdp;
 use std::process::ExitCode;
 
 use bare::Mechanism;
+use blocks::{MeasuredBlock, Ratios, Work};
 use ipcmark_abi::{ExaminedModules, MODULE_COMMAND};
 use ipcmark_engine::KEEPER_COMMAND;
-use ipcmark_results::Touch;
+use ipcmark_results::{Blocks, Touch};
 use ipcmark_transport::Wait;
-use measured::{Engine, median};
+use measured::{Engine, Latency, median};
 use readings::Words;
 use slices::{SliceRatios, Slices};
 
 /// The rounds of each comparison; odd, so that the median is one of them.
 const ROUNDS: usize = 11;
+
+/// The rounds of a comparison of blocks. Sessions of one row differ by several percent, so many short ones tell more than
+/// a few long ones.
+const BRIEF_ROUNDS: usize = 31;
 
 /// The fewest slices at one distance for a figure.
 const FEWEST_SLICES: usize = 11;
@@ -106,7 +112,9 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let engine = Engine::new(ipcmark_registry::of(&modules::look()));
-    println!("median of {ROUNDS} rounds (lowest to highest); each side in every round\n");
+    println!(
+        "median of {ROUNDS} rounds, or of the number shown (lowest to highest); each side in every round\n"
+    );
     for (letter, section) in SECTIONS {
         if is_wanted(letter) {
             section(&engine);
@@ -158,15 +166,15 @@ fn is_among(wanted: &str, words: impl Iterator<Item = String>) -> bool {
 fn against_bare_loops(engine: &Engine) {
     println!("(a) round trip of 64 B through the engine ÷ bare loop of the same system calls");
     for mechanism in Mechanism::ALL {
-        against(engine, mechanism.name(), |wait| bare::round_trip_p50_ns(*mechanism, wait));
+        against_loop(engine, mechanism.name(), |work| bare::round_trips(*mechanism, work));
     }
     for (name, bare) in lent::LOOPS.into_iter().chain(uring::LOOPS).chain(xdp::LOOPS) {
-        against(engine, name, bare);
+        against_loop(engine, name, bare);
     }
 }
 
 /// Compares one transport with its bare loop, in both waits.
-fn against(engine: &Engine, name: &str, bare: impl Fn(Wait) -> f64) {
+fn against_loop(engine: &Engine, name: &str, bare: impl Fn(Work) -> Vec<MeasuredBlock>) {
     if !is_wanted_row(name) {
         return;
     }
@@ -174,11 +182,34 @@ fn against(engine: &Engine, name: &str, bare: impl Fn(Wait) -> f64) {
         return println!("  {name:40} not there: {reason}");
     }
     for wait in [Wait::Block, Wait::Spin] {
-        let ratios = (0..ROUNDS).map(|round| {
-            paired(round, || engine.latency(name, wait, 64, Touch::Head).p50, || bare(wait))
-        });
-        show(&format!("{name} {wait}"), "1.02", ratios.collect());
+        against(engine, name, wait, "1.02", |work, _| bare(work));
     }
+}
+
+/// Compares the blocks of a row with those of a bare program or loop.
+fn against(
+    engine: &Engine,
+    name: &str,
+    wait: Wait,
+    limit: &str,
+    bare: impl Fn(Work, &Latency) -> Vec<MeasuredBlock>,
+) {
+    let row = || engine.brief_latency(name, wait, 64);
+    let sample = row();
+    let work = blocks::work(wait == Wait::Spin, sample.clock_free_mean);
+    let bare = || blocks::blocks(work, &bare(work, &sample));
+    let rounds = (0..BRIEF_ROUNDS).map(|round| -> [Blocks; 2] {
+        // The order alternates, so that a drift favours neither.
+        if round.is_multiple_of(2) {
+            let theirs = bare();
+            [row().blocks, theirs]
+        } else {
+            [row().blocks, bare()]
+        }
+    });
+    let Ratios { floor_ns, ratios } = blocks::compare(&rounds.collect::<Vec<_>>());
+    let at = floor_ns.map_or_else(|| "overall".to_owned(), |ns| format!("at {ns:.0} ns"));
+    show(&format!("{name} {wait}, {at}, {} rounds", ratios.len()), limit, ratios);
 }
 
 /// Our time ÷ theirs. The order alternates, so that a drift favours neither.
@@ -265,22 +296,15 @@ fn the_contract(engine: &Engine) {
 
 /// (f) The limit is 1.03.
 fn against_bare_programs(engine: &Engine) {
-    println!("\n(f) round trip of 64 B through the engine ÷ bare program of the same calls (p50)");
+    println!("\n(f) round trip of 64 B through the engine ÷ bare program of the same calls");
     for (name, wait) in PROGRAMS.iter().filter(|(name, _)| is_wanted_row(name)) {
         let Some(program) = programs::program(name) else {
             println!("  {name:40} not there; `make overhead` builds it where the library is");
             continue;
         };
-        let sample = engine.latency(name, *wait, 64, Touch::Head);
-        let round_trips = (200e6 / sample.p50) as u64;
-        let ratios = (0..ROUNDS).map(|round| {
-            paired(
-                round,
-                || engine.latency(name, *wait, 64, Touch::Head).p50,
-                || programs::round_trip_p50_ns(&program, *wait, 64, round_trips, sample.cpus),
-            )
+        against(engine, name, *wait, "1.03", |work, sample| {
+            programs::round_trips(&program, 64, work, sample.cpus)
         });
-        show(&format!("{name} {wait}"), "1.03", ratios.collect());
     }
 }
 

@@ -3,11 +3,14 @@
 use std::{os::unix::net::UnixStream, time::Duration};
 
 use ipcmark_engine::{Length, Observer, Plan, PlanRequest, Registry, RunOptions, Waits};
-use ipcmark_results::{Role, RunResult, Touch, Trial};
+use ipcmark_results::{Blocks, Role, RunResult, Touch, Trial};
 use ipcmark_transport::{Availability, Error, Pattern, Wait};
 
 /// The measured time of a case.
 const TIME: Duration = Duration::from_millis(200);
+
+/// The same for one of many rounds.
+pub(crate) const BRIEF: Duration = Duration::from_millis(60);
 
 /// The registry of the transports to run.
 pub(crate) struct Engine(Registry);
@@ -19,6 +22,7 @@ pub(crate) struct Latency {
     /// Each clock-free block divided by the probes around it, if most blocks were measured at one distance.
     pub floor_multiple: Option<f64>,
     pub clock: f64,
+    pub blocks: Blocks,
     /// The processors of leader and follower.
     pub cpus: (u32, u32),
 }
@@ -39,7 +43,23 @@ impl Engine {
 
     /// Measures one case for [`TIME`].
     pub(crate) fn latency(&self, name: &str, wait: Wait, payload: usize, touch: Touch) -> Latency {
-        let result = self.measure(name, wait, payload, touch, Length::Time(TIME));
+        self.latency_in(TIME, name, wait, payload, touch)
+    }
+
+    /// Measures one case for [`BRIEF`], with the heads of messages touched.
+    pub(crate) fn brief_latency(&self, name: &str, wait: Wait, payload: usize) -> Latency {
+        self.latency_in(BRIEF, name, wait, payload, Touch::Head)
+    }
+
+    fn latency_in(
+        &self,
+        time: Duration,
+        name: &str,
+        wait: Wait,
+        payload: usize,
+        touch: Touch,
+    ) -> Latency {
+        let result = self.measure(name, wait, payload, touch, Length::Time(time));
         let trial = only(&result);
         let cpu = |role| trial.session.end(role).and_then(|(_, end)| end.cpu).unwrap_or(0);
         let reference = result.distances.as_ref().and_then(|distances| distances.reference);
@@ -48,6 +68,7 @@ impl Engine {
             clock_free_mean: trial.clock_free_mean_ns,
             floor_multiple: trial.at(reference).and_then(|at| at.floor_multiple),
             clock: result.clock.read_ns,
+            blocks: trial.blocks.clone(),
             cpus: (cpu(Role::Leader), cpu(Role::Follower(0))),
         }
     }

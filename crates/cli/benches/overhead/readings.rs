@@ -11,7 +11,8 @@ use std::{
 };
 
 use crate::{
-    bare::{now_ns, pin, unpin},
+    bare::{pin, unpin},
+    blocks::now_ns,
     measured::median,
 };
 

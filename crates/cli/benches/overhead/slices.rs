@@ -17,7 +17,10 @@ use ipcmark_transport::{
     Collect, Endpoint, Error, Rendezvous, Role, RunId, Settings, Step, Transport, Wait,
 };
 
-use crate::bare::{now_ns, pin, shared_page, unpin};
+use crate::{
+    bare::{pin, shared_page, unpin},
+    blocks::now_ns,
+};
 
 /// The bytes of a message: together with the words of `shm-slot` it leaves 16 bytes in the line.
 const PAYLOAD: usize = 32;

@@ -12,7 +12,10 @@ use std::{
 
 use ipcmark_transport::Wait;
 
-use crate::bare::{self, DescriptorPair, Mechanism, PAGE, now_ns, pin, shared_page, unpin};
+use crate::{
+    bare::{self, DescriptorPair, Mechanism, PAGE, pin, shared_page, unpin},
+    blocks::now_ns,
+};
 
 /// The length of a block, as the engine's, and the number of blocks.
 const BLOCK_NS: u64 = 8_000_000;

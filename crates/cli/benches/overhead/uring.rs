@@ -7,12 +7,14 @@ use io_uring::{
     squeue::{Entry, Flags},
     types::{Fd, Fixed},
 };
-use ipcmark_transport::Wait;
 
-use crate::bare::{self, DescriptorPair, PAYLOAD};
+use crate::{
+    bare::{self, DescriptorPair, PAYLOAD},
+    blocks::{MeasuredBlock, Work},
+};
 
-/// A bare loop: the median round trip in ns.
-type Loop = fn(Wait) -> f64;
+/// A bare loop: its blocks.
+type Loop = fn(Work) -> Vec<MeasuredBlock>;
 
 /// The transports with a bare loop of their requests.
 pub(crate) const LOOPS: [(&str, Loop); 3] =
@@ -30,7 +32,7 @@ struct Lazy {
     ring: RefCell<Option<Ring>>,
     /// The descriptors of both processes; a request names a descriptor by its index here.
     files: [i32; 4],
-    wait: Wait,
+    spins: bool,
 }
 
 struct Ring {
@@ -41,15 +43,15 @@ struct Ring {
 }
 
 impl Lazy {
-    fn new(wait: Wait, ways: &DescriptorPair) -> Self {
+    fn new(spins: bool, ways: &DescriptorPair) -> Self {
         let files = [ways.leader.0, ways.leader.1, ways.follower.0, ways.follower.1];
-        Self { ring: RefCell::new(None), files, wait }
+        Self { ring: RefCell::new(None), files, spins }
     }
 
     fn with<R>(&self, call: impl FnOnce(&mut Ring, bool) -> R) -> R {
         let mut ring = self.ring.borrow_mut();
-        let ring = ring.get_or_insert_with(|| Ring::new(self.wait, &self.files));
-        call(ring, self.wait == Wait::Block)
+        let ring = ring.get_or_insert_with(|| Ring::new(self.spins, &self.files));
+        call(ring, !self.spins)
     }
 
     fn place(&self, file: i32) -> Fixed {
@@ -59,10 +61,10 @@ impl Lazy {
 
 impl Ring {
     /// The ring that the transports create on current kernels.
-    fn new(wait: Wait, files: &[i32]) -> Self {
+    fn new(spins: bool, files: &[i32]) -> Self {
         let mut builder: Builder = IoUring::builder();
         builder.setup_single_issuer().setup_defer_taskrun();
-        if wait == Wait::Spin {
+        if spins {
             builder.setup_taskrun_flag();
         }
         let ring = builder.build(4).expect("a ring");
@@ -116,10 +118,11 @@ impl Ring {
 }
 
 /// Requests to send and to receive on a stream socket.
-fn uds(wait: Wait) -> f64 {
+fn uds(work: Work) -> Vec<MeasuredBlock> {
     let ways = bare::sockets(0);
-    let ring = Lazy::new(wait, &ways);
+    let ring = Lazy::new(work.spins, &ways);
     bare::run(
+        work,
         ways,
         |socket, bytes| {
             let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
@@ -136,10 +139,11 @@ fn uds(wait: Wait) -> f64 {
 }
 
 /// Requests to write into a pipe and to read from another, with registered buffers.
-fn pipe(wait: Wait) -> f64 {
+fn pipe(work: Work) -> Vec<MeasuredBlock> {
     let ways = bare::pipes(0);
-    let ring = Lazy::new(wait, &ways);
+    let ring = Lazy::new(work.spins, &ways);
     bare::run(
+        work,
         ways,
         |pipe, bytes| {
             let place = ring.place(pipe);
@@ -158,7 +162,7 @@ fn pipe(wait: Wait) -> f64 {
 
 /// Posts a message into the other process's ring; both rings exist since before the fork. No payload is
 /// carried.
-fn msg_ring(wait: Wait) -> f64 {
+fn msg_ring(work: Work) -> Vec<MeasuredBlock> {
     let queues = [0; 2].map(|_| {
         let mut builder: Builder = IoUring::builder();
         RefCell::new(builder.setup_cqsize(1024).build(1).expect("a ring"))
@@ -167,10 +171,11 @@ fn msg_ring(wait: Wait) -> f64 {
     let ways = DescriptorPair { leader: (1, 0), follower: (0, 1) };
     let submits = RefCell::new(None);
     bare::run(
+        work,
         ways,
         |way, _| {
             let mut ring = submits.borrow_mut();
-            let ring = ring.get_or_insert_with(|| Ring::new(wait, &[]));
+            let ring = ring.get_or_insert_with(|| Ring::new(work.spins, &[]));
             let request = opcode::MsgRingData::new(Fd(descriptors[way as usize]), 0, 7, None);
             ring.submit(&request.build().flags(Flags::SKIP_SUCCESS), false);
             true
@@ -178,7 +183,7 @@ fn msg_ring(wait: Wait) -> f64 {
         |way, _| {
             let mut ring = queues[way as usize].borrow_mut();
             let arrived = ring.completion().next().is_some();
-            if !arrived && wait == Wait::Block {
+            if !arrived && !work.spins {
                 let flags = EnterFlags::GETEVENTS.bits();
                 // SAFETY: waits for a completion; nothing is submitted.
                 unsafe { ring.submitter().enter::<libc::sigset_t>(0, 1, flags, None) }

@@ -18,13 +18,14 @@ use std::{
     thread,
 };
 
-use ipcmark_transport::Wait;
-
 use self::{netlink::Netlink, socket::Xsk};
-use crate::bare::{self, DescriptorPair, PAYLOAD, check};
+use crate::{
+    bare::{self, DescriptorPair, PAYLOAD, check},
+    blocks::{MeasuredBlock, Work},
+};
 
-/// A bare loop: the median round trip in ns.
-type Loop = fn(Wait) -> f64;
+/// A bare loop: its blocks.
+type Loop = fn(Work) -> Vec<MeasuredBlock>;
 
 /// The transport with a bare loop of its calls.
 pub(crate) const LOOPS: [(&str, Loop); 1] = [("xdp", xdp)];
@@ -72,7 +73,7 @@ fn set_up(end: usize, netlink: &Netlink, sockets: &[OwnedFd; 2], ready: &AtomicU
     own
 }
 
-fn xdp(wait: Wait) -> f64 {
+fn xdp(work: Work) -> Vec<MeasuredBlock> {
     let (netlink, sockets) = lay();
     let (access, kind) =
         (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
@@ -88,9 +89,10 @@ fn xdp(wait: Wait) -> f64 {
         call(own.get_or_insert_with(|| set_up(end as usize, &netlink, &sockets, ready)))
     };
     bare::run(
+        work,
         DescriptorPair { leader: (0, 0), follower: (1, 1) },
         |end, bytes| with(end, &mut |xsk| send(xsk, bytes)),
-        |end, bytes| with(end, &mut |xsk| receive(xsk, bytes, wait)),
+        |end, bytes| with(end, &mut |xsk| receive(xsk, bytes, work.spins)),
     )
 }
 
@@ -101,13 +103,13 @@ fn send(xsk: &Xsk, bytes: &[u8]) -> bool {
     xsk.send().expect("a frame is sent")
 }
 
-fn receive(xsk: &Xsk, bytes: &mut [u8], wait: Wait) -> bool {
+fn receive(xsk: &Xsk, bytes: &mut [u8], spins: bool) -> bool {
     if let Some(frame) = xsk.first() {
         bytes[..PAYLOAD].copy_from_slice(&frame[16..16 + PAYLOAD]);
         xsk.drop_first();
         return true;
     }
-    if wait == Wait::Block {
+    if !spins {
         let mut wanted =
             libc::pollfd { fd: xsk.fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one place of that type.
