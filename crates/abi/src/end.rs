@@ -148,6 +148,9 @@ impl ModuleEndpoint {
 }
 
 impl Endpoint for ModuleEndpoint {
+    #[inline(always)]
+    fn pause(&self) {}
+
     #[inline]
     fn loan(&mut self, len: usize) -> Result<Step, Error> {
         self.room_len = len;

@@ -167,6 +167,9 @@ impl<L: Link> Framed<L> {
 }
 
 impl<L: Link> Endpoint for Framed<L> {
+    #[inline(always)]
+    fn pause(&self) {}
+
     #[inline]
     fn loan(&mut self, len: usize) -> Result<Step, Error> {
         debug_assert!(len <= self.limit);

@@ -104,6 +104,9 @@ impl Transport for ScmRights {
 }
 
 impl Endpoint for ScmRightsEndpoint {
+    #[inline(always)]
+    fn pause(&self) {}
+
     #[inline]
     fn loan(&mut self, len: usize) -> Result<Step, Error> {
         self.len = len;

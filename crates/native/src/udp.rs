@@ -78,6 +78,9 @@ pub struct UdpEndpoint {
 }
 
 impl Endpoint for UdpEndpoint {
+    #[inline(always)]
+    fn pause(&self) {}
+
     #[inline]
     fn loan(&mut self, len: usize) -> Result<Step, Error> {
         self.sender.len = len;

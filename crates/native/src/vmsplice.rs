@@ -117,6 +117,9 @@ fn follow(peers: &mut dyn Rendezvous) -> Result<Descriptors, Error> {
 }
 
 impl Endpoint for VmspliceEndpoint {
+    #[inline(always)]
+    fn pause(&self) {}
+
     #[inline]
     fn loan(&mut self, len: usize) -> Result<Step, Error> {
         self.pages.begin(len);

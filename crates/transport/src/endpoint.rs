@@ -1,6 +1,6 @@
 //! One process's end of a transport: the hot path.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, hint::spin_loop};
 
 use crate::Error;
 
@@ -51,6 +51,13 @@ pub trait Endpoint {
 
     /// Gives back the room of the taken message. Never blocks.
     fn release(&mut self) -> Result<(), Error>;
+
+    /// The pause between two attempts of a loop that polls: the processor's own hint for such loops. An end whose
+    /// attempts take far longer than the hint, because they call the kernel or a library, has none.
+    #[inline(always)]
+    fn pause(&self) {
+        spin_loop();
+    }
 
     /// Exchanges the source buffer: the next message is written into the next of several. Called between a completed
     /// `publish` and a `loan`, only where the option [`BUFFERS`](crate::BUFFERS) is set.

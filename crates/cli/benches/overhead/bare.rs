@@ -1,6 +1,6 @@
 //! Bare loops: two forked processes that make only the system calls, in the blocks of bare programs.
 
-use std::{convert::Infallible, hint::spin_loop, process::exit};
+use std::{convert::Infallible, process::exit};
 
 use crate::blocks::{self, MeasuredBlock, Work};
 
@@ -8,6 +8,9 @@ pub(crate) const PAYLOAD: usize = 64;
 
 /// A message with the eight bytes before it that carry its length through a stream or a queue.
 pub(crate) const FRAME: usize = 8 + PAYLOAD;
+
+/// The bytes of a message up to the end of what is written and read: eight bytes, and its number twice.
+pub(crate) const HEAD: usize = 24;
 
 /// A mechanism with its two system calls.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -94,16 +97,15 @@ pub(crate) fn run(
     receive: impl Fn(i32, &mut [u8]) -> bool,
 ) -> Vec<MeasuredBlock> {
     let mut floor = blocks::floor();
-    let mut message = [1_u8; FRAME];
-    let mut exchange = |out, back, leads| {
-        if leads {
-            until(|| send(out, &message));
-        }
-        until(|| receive(back, &mut message));
-        if !leads {
-            until(|| send(out, &message));
-        }
-        Ok::<(), Infallible>(())
+    let (mut outgoing, mut incoming) = ([1_u8; FRAME], [1_u8; FRAME]);
+    let mut send = |out, number| {
+        outgoing[8..16].copy_from_slice(&u64::to_ne_bytes(number));
+        outgoing[16..HEAD].copy_from_slice(&u64::to_ne_bytes(number));
+        until(|| send(out, &outgoing));
+    };
+    let mut receive = |back| {
+        until(|| receive(back, &mut incoming));
+        number_of(&incoming)
     };
     // SAFETY: this process has one thread, and the child only makes the loop's own calls.
     match unsafe { libc::fork() } {
@@ -112,13 +114,21 @@ pub(crate) fn run(
             // SAFETY: only asks to end with the parent.
             unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
             let (out, back) = ways.follower;
-            let Ok(()) = work.follow(&mut floor, || exchange(out, back, false));
+            let Ok(()) = work.follow(&mut floor, || {
+                let number = receive(back);
+                send(out, number);
+                Ok::<_, Infallible>(())
+            });
             exit(0);
         }
         follower => {
             pin(0);
             let (out, back) = ways.leader;
-            let Ok(blocks) = work.lead(&mut floor, |_| exchange(out, back, true));
+            let Ok(blocks) = work.lead(&mut floor, |number| {
+                send(out, number);
+                assert_eq!(receive(back), number, "another message came");
+                Ok::<_, Infallible>(())
+            });
             // SAFETY: reaps the child, which has made as many round trips.
             unsafe { libc::waitpid(follower, std::ptr::null_mut(), 0) };
             unpin();
@@ -127,11 +137,17 @@ pub(crate) fn run(
     }
 }
 
+/// The number of a message.
+#[inline(always)]
+fn number_of(message: &[u8]) -> u64 {
+    let word = |at: usize| u64::from_ne_bytes(message[at..at + 8].try_into().expect("8 bytes"));
+    assert_eq!(word(8), word(16), "a bare loop changed a message");
+    word(8)
+}
+
 #[inline(always)]
 fn until(mut attempt: impl FnMut() -> bool) {
-    while !attempt() {
-        spin_loop();
-    }
+    while !attempt() {}
 }
 
 /// Pins this process to the `n`-th usable processor, as the engine chooses on a machine with two

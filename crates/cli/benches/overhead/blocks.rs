@@ -82,18 +82,18 @@ pub(crate) fn compare(rounds: &[[Blocks; 2]]) -> Ratios {
         reference.is_none()
             || of_block([side.probe_before_ns[at], side.probe_after_ns[at]]) == reference
     };
-    let location = |side: &Blocks| {
-        let means = |awake: bool| -> Vec<f64> {
-            let chosen = (0..side.len()).filter(|at| counts(side, *at));
-            let chosen = chosen.filter(|at| awake || !side.is_awake(*at));
-            chosen.filter_map(|at| side.location_mean_ns(at)).collect()
-        };
-        // Without the blocks in which sleeping ends stayed awake, unless there is little else.
-        let means = Some(means(false)).filter(|m| m.len() >= ENOUGH).unwrap_or_else(|| means(true));
+    // Blocks in which ends that should sleep did not, or did, are compared with their like.
+    let location = |side: &Blocks, awake: Option<bool>| {
+        let chosen = (0..side.len()).filter(|at| counts(side, *at));
+        let chosen = chosen.filter(|at| awake.is_none_or(|awake| side.is_awake(*at) == awake));
+        let means: Vec<f64> = chosen.filter_map(|at| side.location_mean_ns(at)).collect();
         stats::median(&means).filter(|_| means.len() >= ENOUGH)
     };
-    let ratios =
-        rounds.iter().filter_map(|[ours, theirs]| Some(location(ours)? / location(theirs)?));
+    let ratio = |[ours, theirs]: &[Blocks; 2]| {
+        let alike = [Some(false), Some(true), None];
+        alike.into_iter().find_map(|awake| Some(location(ours, awake)? / location(theirs, awake)?))
+    };
+    let ratios = rounds.iter().filter_map(ratio);
     Ratios { floor_ns: reference.map(|at| distances.all()[at].floor_ns), ratios: ratios.collect() }
 }
 

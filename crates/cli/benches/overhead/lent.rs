@@ -3,12 +3,13 @@
 
 use std::{
     cell::Cell,
+    hint::spin_loop,
     mem, ptr,
     sync::atomic::{AtomicU32, Ordering},
 };
 
 use crate::{
-    bare::{self, DescriptorPair, PAYLOAD, check},
+    bare::{self, DescriptorPair, FRAME, HEAD, PAYLOAD, check},
     blocks::{MeasuredBlock, Work},
 };
 
@@ -52,8 +53,8 @@ fn vmsplice(work: Work) -> Vec<MeasuredBlock> {
             // SAFETY: one of the pages; the receiver has read its old content long ago.
             let sent = unsafe {
                 let page = memory.add(next.get() * PAGE);
-                page.write_volatile(bytes[0]);
-                let part = libc::iovec { iov_base: page.cast(), iov_len: PAYLOAD };
+                ptr::copy_nonoverlapping(bytes.as_ptr(), page, HEAD);
+                let part = libc::iovec { iov_base: page.cast(), iov_len: FRAME };
                 libc::vmsplice(pipe, &part, 1, flags)
             };
             next.set((next.get() + usize::from(sent > 0)) % COUNT);
@@ -154,7 +155,7 @@ fn cma(work: Work) -> Vec<MeasuredBlock> {
         |way, bytes| {
             let notice = &notices[way as usize];
             // SAFETY: the process's own page.
-            unsafe { memory.write_volatile(bytes[0]) };
+            unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), memory, HEAD) };
             if notice.sender.load(Ordering::Relaxed) == 0 {
                 notice.sender.store(std::process::id(), Ordering::Relaxed);
             }
@@ -171,6 +172,8 @@ fn cma(work: Work) -> Vec<MeasuredBlock> {
                     notice.asleep.store(1, Ordering::SeqCst);
                     futex(&notice.number, libc::FUTEX_WAIT, seen.get());
                     notice.asleep.store(0, Ordering::SeqCst);
+                } else {
+                    spin_loop();
                 }
                 return false;
             }

@@ -1,6 +1,6 @@
 //! Bare loops of io_uring requests: one send or receive at a time, each waited for.
 
-use std::{cell::RefCell, os::fd::AsRawFd};
+use std::{cell::RefCell, hint::spin_loop, os::fd::AsRawFd, ptr};
 
 use io_uring::{
     Builder, EnterFlags, IoUring, opcode,
@@ -9,7 +9,7 @@ use io_uring::{
 };
 
 use crate::{
-    bare::{self, DescriptorPair, PAYLOAD},
+    bare::{self, DescriptorPair, FRAME, HEAD, PAYLOAD},
     blocks::{MeasuredBlock, Work},
 };
 
@@ -98,13 +98,18 @@ impl Ring {
         request: impl FnOnce(*const u8) -> Entry,
         sleeps: bool,
     ) -> bool {
-        self.buffers[OUTGOING][0] = bytes[0];
+        self.buffers[OUTGOING][..HEAD].copy_from_slice(&bytes[..HEAD]);
         let request = request(self.buffers[OUTGOING].as_ptr());
         self.submit(&request, sleeps);
         self.reap().expect("a message that is sent")
     }
 
-    fn receive(&mut self, request: impl FnOnce(*mut u8) -> Entry, sleeps: bool) -> bool {
+    fn receive(
+        &mut self,
+        bytes: &mut [u8],
+        request: impl FnOnce(*mut u8) -> Entry,
+        sleeps: bool,
+    ) -> bool {
         if !self.receives {
             let request = request(self.buffers[INCOMING].as_mut_ptr());
             self.submit(&request, sleeps);
@@ -113,6 +118,12 @@ impl Ring {
         }
         let received = self.reap();
         self.receives = received.is_none();
+        if self.receives && !sleeps {
+            spin_loop();
+        }
+        if received == Some(true) {
+            bytes[..HEAD].copy_from_slice(&self.buffers[INCOMING][..HEAD]);
+        }
         received == Some(true)
     }
 }
@@ -127,13 +138,13 @@ fn uds(work: Work) -> Vec<MeasuredBlock> {
         |socket, bytes| {
             let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
             let place = ring.place(socket);
-            let request = |at| opcode::Send::new(place, at, PAYLOAD as u32).flags(flags).build();
+            let request = |at| opcode::Send::new(place, at, FRAME as u32).flags(flags).build();
             ring.with(|ring, sleeps| ring.send(bytes, request, sleeps))
         },
-        |socket, _| {
+        |socket, bytes| {
             let place = ring.place(socket);
             let request = |at| opcode::Recv::new(place, at, ROOM as u32).build();
-            ring.with(|ring, sleeps| ring.receive(request, sleeps))
+            ring.with(|ring, sleeps| ring.receive(bytes, request, sleeps))
         },
     )
 }
@@ -148,20 +159,20 @@ fn pipe(work: Work) -> Vec<MeasuredBlock> {
         |pipe, bytes| {
             let place = ring.place(pipe);
             let request =
-                |at| opcode::WriteFixed::new(place, at, PAYLOAD as u32, OUTGOING as u16).build();
+                |at| opcode::WriteFixed::new(place, at, FRAME as u32, OUTGOING as u16).build();
             ring.with(|ring, sleeps| ring.send(bytes, request, sleeps))
         },
-        |pipe, _| {
+        |pipe, bytes| {
             let place = ring.place(pipe);
             let request =
                 |at| opcode::ReadFixed::new(place, at, ROOM as u32, INCOMING as u16).build();
-            ring.with(|ring, sleeps| ring.receive(request, sleeps))
+            ring.with(|ring, sleeps| ring.receive(bytes, request, sleeps))
         },
     )
 }
 
-/// Posts a message into the other process's ring; both rings exist since before the fork. No payload is
-/// carried.
+/// Posts a message into the other process's ring; both rings exist since before the fork. The payload lies in memory
+/// that both share.
 fn msg_ring(work: Work) -> Vec<MeasuredBlock> {
     let queues = [0; 2].map(|_| {
         let mut builder: Builder = IoUring::builder();
@@ -170,26 +181,40 @@ fn msg_ring(work: Work) -> Vec<MeasuredBlock> {
     let descriptors = queues.each_ref().map(|ring| ring.borrow().as_raw_fd());
     let ways = DescriptorPair { leader: (1, 0), follower: (0, 1) };
     let submits = RefCell::new(None);
-    bare::run(
+    let payloads = bare::shared_page().cast::<u8>();
+    // SAFETY: a place in the page for each way, on lines of its own.
+    let place = |way: i32| unsafe { payloads.add(1024 * way as usize) };
+    let blocks = bare::run(
         work,
         ways,
-        |way, _| {
+        |way, bytes| {
+            // SAFETY: room for a payload, which the other process reads after the notice.
+            unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), place(way), PAYLOAD) };
             let mut ring = submits.borrow_mut();
             let ring = ring.get_or_insert_with(|| Ring::new(work.spins, &[]));
             let request = opcode::MsgRingData::new(Fd(descriptors[way as usize]), 0, 7, None);
             ring.submit(&request.build().flags(Flags::SKIP_SUCCESS), false);
             true
         },
-        |way, _| {
+        |way, bytes| {
             let mut ring = queues[way as usize].borrow_mut();
-            let arrived = ring.completion().next().is_some();
-            if !arrived && !work.spins {
-                let flags = EnterFlags::GETEVENTS.bits();
-                // SAFETY: waits for a completion; nothing is submitted.
-                unsafe { ring.submitter().enter::<libc::sigset_t>(0, 1, flags, None) }
-                    .expect("a completion");
+            if ring.completion().next().is_some() {
+                // SAFETY: the payload of the sender that has posted the notice.
+                unsafe { ptr::copy_nonoverlapping(place(way), bytes.as_mut_ptr(), PAYLOAD) };
+                return true;
             }
-            arrived
+            if work.spins {
+                spin_loop();
+                return false;
+            }
+            let flags = EnterFlags::GETEVENTS.bits();
+            // SAFETY: waits for a completion; nothing is submitted.
+            unsafe { ring.submitter().enter::<libc::sigset_t>(0, 1, flags, None) }
+                .expect("a completion");
+            false
         },
-    )
+    );
+    // SAFETY: nothing refers to the page any more.
+    unsafe { libc::munmap(payloads.cast(), bare::PAGE) };
+    blocks
 }

@@ -114,6 +114,8 @@ fn receive(xsk: &Xsk, bytes: &mut [u8], spins: bool) -> bool {
             libc::pollfd { fd: xsk.fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one place of that type.
         unsafe { libc::poll(&mut wanted, 1, -1) };
+    } else {
+        std::hint::spin_loop();
     }
     false
 }

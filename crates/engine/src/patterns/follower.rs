@@ -13,7 +13,7 @@ use super::{
         VERIFY, from_follower,
     },
     probe::ProbePages,
-    steps::{self, complete, complete_unless, read, send, send_checked, unexpected},
+    steps::{self, complete, read, send, send_checked, take_unless, unexpected},
     turns::{FrameRequest, LeaderChannel},
 };
 use crate::wire::{FollowerReport, Pass, Traffic};
@@ -131,13 +131,9 @@ impl<'a, E: Endpoint> Follower<'a, E> {
         &mut self,
     ) -> Result<Next, Error> {
         if RELIABLE {
-            complete(|| self.end.take())?;
+            complete(self.end, E::take)?;
         } else {
-            while !complete_unless(
-                &mut self.loss_timeout,
-                || self.end.take(),
-                |_| self.leader.asks(),
-            )? {
+            while !take_unless(&mut self.loss_timeout, self.end, |_| self.leader.asks())? {
                 match self.leader.take_request()? {
                     FrameRequest::Collect => return Ok(Next::Collect),
                     FrameRequest::Sleep if self.sleep::<RELIABLE>()? => {}

@@ -15,9 +15,7 @@ use super::{
     losses::{LossTimeout, Losses},
     message::{FROM_FOLLOWER, Head, TouchPolicy},
     pacer::{self, Pacer, Sent},
-    steps::{
-        self, ClockFree, Sampled, complete, complete_unless, read, read_answer, send, unexpected,
-    },
+    steps::{self, ClockFree, Sampled, complete, read, read_answer, send, take_unless, unexpected},
     turns,
 };
 use crate::wire::{FollowerReport, LeaderReport, Pass, Traffic, WorkingSetReport};
@@ -160,7 +158,7 @@ impl<'a, E: Endpoint + ?Sized, T: TouchPolicy, const RELIABLE: bool>
         if !RELIABLE {
             return self.receive_or_lose(expected);
         }
-        complete(|| self.end.take())?;
+        complete(self.end, E::take)?;
         let head = read::<E, T>(self.end, self.len, self.seed)?;
         if head.seq != expected.seq || (head.flags ^ expected.flags) & FROM_FOLLOWER != 0 {
             return Err(unexpected(head, expected));
@@ -171,7 +169,7 @@ impl<'a, E: Endpoint + ?Sized, T: TouchPolicy, const RELIABLE: bool>
     /// Waits for the answer until the loss timeout is exhausted; late answers to abandoned messages are skipped.
     fn receive_or_lose(&mut self, expected: Head) -> Result<bool, Error> {
         let mut loss_timeout = self.losses.loss_timeout(self.wait);
-        while complete_unless(&mut loss_timeout, || self.end.take(), LossTimeout::exhausted)? {
+        while take_unless(&mut loss_timeout, self.end, LossTimeout::exhausted)? {
             let head = read_answer::<E, T>(self.end, self.len, self.seed, expected.seq)?;
             if head.seq == expected.seq && head.flags & FROM_FOLLOWER == expected.flags {
                 self.losses.none();

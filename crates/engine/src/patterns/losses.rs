@@ -104,10 +104,39 @@ impl Losses {
 
 #[cfg(test)]
 mod tests {
-    use ipcmark_transport::Step;
+    use ipcmark_transport::{Endpoint, Step};
 
     use super::*;
-    use crate::patterns::steps::complete_unless;
+    use crate::patterns::steps::take_unless;
+
+    /// An end whose attempts to receive all return this.
+    struct Always(Step);
+
+    impl Endpoint for Always {
+        fn loan(&mut self, _: usize) -> Result<Step, Error> {
+            unreachable!()
+        }
+
+        fn room(&mut self) -> &mut [u8] {
+            unreachable!()
+        }
+
+        fn publish(&mut self) -> Result<Step, Error> {
+            unreachable!()
+        }
+
+        fn take(&mut self) -> Result<Step, Error> {
+            Ok(self.0)
+        }
+
+        fn message(&self) -> &[u8] {
+            unreachable!()
+        }
+
+        fn release(&mut self) -> Result<(), Error> {
+            unreachable!()
+        }
+    }
 
     #[test]
     fn losses_in_a_row_end_the_case_and_others_do_not() {
@@ -142,15 +171,23 @@ mod tests {
     fn a_missing_message_is_given_up_after_the_loss_timeout_and_not_before() {
         for wait in [Wait::Spin, Wait::Block] {
             let mut loss_timeout = LossTimeout::new(wait);
-            let never = || Ok(Step::WouldBlock);
             let begin = now_ns();
-            assert!(!complete_unless(&mut loss_timeout, never, LossTimeout::exhausted).unwrap());
+            assert!(
+                !take_unless(
+                    &mut loss_timeout,
+                    &mut Always(Step::WouldBlock),
+                    LossTimeout::exhausted
+                )
+                .unwrap()
+            );
             let waited = loss_timeout.waited_ns();
             assert!(waited > LOSS_AFTER.as_nanos() as u64 && waited <= now_ns() - begin);
         }
         let mut loss_timeout = LossTimeout::new(Wait::Block);
-        let at_once = || Ok(Step::Done);
-        assert!(complete_unless(&mut loss_timeout, at_once, LossTimeout::exhausted).unwrap());
+        assert!(
+            take_unless(&mut loss_timeout, &mut Always(Step::Done), LossTimeout::exhausted)
+                .unwrap()
+        );
         assert_eq!(loss_timeout.since_ns, None, "an answer in time costs no look at the clock");
     }
 }

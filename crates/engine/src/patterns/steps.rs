@@ -1,6 +1,6 @@
 //! The steps of every loop: send a message, receive one.
 
-use std::{hint::spin_loop, time::Duration};
+use std::time::Duration;
 
 use ipcmark_machine::clock::now_ns;
 use ipcmark_transport::{Endpoint, Error, Step};
@@ -116,27 +116,30 @@ pub(super) fn warm_up(
 
 /// Repeats an attempt until it is done.
 ///
-/// The pause between two attempts is the processor's own hint for such loops, the same as in the floor's loops.
+/// The endpoint knows the pause between two attempts.
 #[inline(always)]
-pub(super) fn complete(mut attempt: impl FnMut() -> Result<Step, Error>) -> Result<(), Error> {
-    while attempt()? == Step::WouldBlock {
-        spin_loop();
+pub(super) fn complete<E: Endpoint + ?Sized>(
+    end: &mut E,
+    mut attempt: impl FnMut(&mut E) -> Result<Step, Error>,
+) -> Result<(), Error> {
+    while attempt(end)? == Step::WouldBlock {
+        end.pause();
     }
     Ok(())
 }
 
-/// As [`complete`], but calls `give_up` from time to time; false if that returned true.
+/// Takes the next message, but calls `give_up` from time to time; false if that returned true.
 #[inline(always)]
-pub(super) fn complete_unless(
+pub(super) fn take_unless<E: Endpoint + ?Sized>(
     loss_timeout: &mut LossTimeout,
-    mut attempt: impl FnMut() -> Result<Step, Error>,
+    end: &mut E,
     mut give_up: impl FnMut(&mut LossTimeout) -> bool,
 ) -> Result<bool, Error> {
-    while attempt()? == Step::WouldBlock {
+    while end.take()? == Step::WouldBlock {
         if loss_timeout.look() && give_up(loss_timeout) {
             return Ok(false);
         }
-        spin_loop();
+        end.pause();
     }
     Ok(true)
 }
@@ -148,9 +151,9 @@ pub(super) fn send<E: Endpoint + ?Sized, T: TouchPolicy>(
     len: usize,
     head: Head,
 ) -> Result<(), Error> {
-    complete(|| end.loan(len))?;
+    complete(end, |end| end.loan(len))?;
     T::write(head, end.room());
-    complete(|| end.publish())
+    complete(end, E::publish)
 }
 
 /// Sends one message whose bytes will all be checked.
@@ -160,9 +163,9 @@ pub(super) fn send_checked<E: Endpoint + ?Sized>(
     head: Head,
     seed: u64,
 ) -> Result<(), Error> {
-    complete(|| end.loan(len))?;
+    complete(end, |end| end.loan(len))?;
     write_checked(head, seed, end.room());
-    complete(|| end.publish())
+    complete(end, E::publish)
 }
 
 /// Reads and checks the message taken, as its flags demand, releases it and returns its head.

@@ -11,7 +11,7 @@ use super::{
     latency::LatencyLeader,
     losses::LossTimeout,
     message::{ASK_BURST, BURST, FROM_FOLLOWER, Head, TouchPolicy, VERIFY},
-    steps::{self, complete_unless, read, send, send_checked, unexpected},
+    steps::{self, read, send, send_checked, take_unless, unexpected},
     working_set::Noting,
 };
 use crate::wire::Pass;
@@ -111,7 +111,7 @@ impl<T: TouchPolicy, const RELIABLE: bool> UntimedLeader<'_, T, RELIABLE> {
         let mut last = asked;
         loop {
             let mut loss_timeout = LossTimeout::new(self.wait);
-            if !complete_unless(&mut loss_timeout, || self.end.take(), LossTimeout::exhausted)? {
+            if !take_unless(&mut loss_timeout, self.end, LossTimeout::exhausted)? {
                 return Ok(());
             }
             let head = read::<_, T>(self.end, self.len, self.seed)?;

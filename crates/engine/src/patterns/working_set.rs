@@ -80,6 +80,10 @@ impl<'a> Noting<'a> {
 }
 
 impl Endpoint for Noting<'_> {
+    fn pause(&self) {
+        self.end.pause();
+    }
+
     fn loan(&mut self, len: usize) -> Result<Step, Error> {
         self.end.loan(len)
     }

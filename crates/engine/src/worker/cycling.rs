@@ -28,6 +28,11 @@ pub(super) fn resolved(
 
 impl<E: Endpoint> Endpoint for Cycling<'_, E> {
     #[inline(always)]
+    fn pause(&self) {
+        self.0.pause();
+    }
+
+    #[inline(always)]
     fn loan(&mut self, len: usize) -> Result<Step, Error> {
         self.0.loan(len)
     }

@@ -110,6 +110,11 @@ impl<E: Endpoint> Star<E> {
 
 impl<E: Endpoint> Endpoint for Star<E> {
     #[inline(always)]
+    fn pause(&self) {
+        self.ends[0].pause();
+    }
+
+    #[inline(always)]
     fn loan(&mut self, len: usize) -> Result<Step, Error> {
         self.len = len;
         Ok(Step::Done)

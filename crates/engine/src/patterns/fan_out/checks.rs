@@ -53,7 +53,7 @@ impl<E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
         let burst = steps::burst_messages(self.len);
         let mut next = vec![asked + 1; self.followers.len()];
         for _ in 0..(burst + 1) * self.followers.len() as u64 {
-            complete(|| self.end.take())?;
+            complete(self.end, E::take)?;
             let head = read::<E, T>(self.end, self.len, self.seed)?;
             let number = follower_number(head.flags);
             let wanted = next.get_mut(number).filter(|_| head.flags & FROM_FOLLOWER != 0);

@@ -29,9 +29,7 @@ use super::{
     losses::{LossTimeout, Losses},
     message::{FROM_FOLLOWER, Head, STREAM, TouchPolicy, follower_number},
     pacer::{self, Pacer, Sent},
-    steps::{
-        self, ClockFree, Sampled, complete, complete_unless, read, read_answer, send, unexpected,
-    },
+    steps::{self, ClockFree, Sampled, complete, read, read_answer, send, take_unless, unexpected},
     turns,
 };
 use crate::wire::{FollowerReport, LeaderReport, Pass, Traffic, WorkingSetReport};
@@ -321,9 +319,9 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
     #[inline(always)]
     pub(super) fn take(&mut self, loss_timeout: &mut LossTimeout) -> Result<bool, Error> {
         if RELIABLE {
-            return complete(|| self.end.take()).map(|()| true);
+            return complete(self.end, E::take).map(|()| true);
         }
-        complete_unless(loss_timeout, || self.end.take(), LossTimeout::exhausted)
+        take_unless(loss_timeout, self.end, LossTimeout::exhausted)
     }
 
     /// Reads the answer taken at this time and releases it; false if it belongs to an abandoned message.
