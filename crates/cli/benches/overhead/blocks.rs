@@ -4,7 +4,7 @@
 mod shared;
 
 use ipcmark_results::{Blocks, stats};
-pub(crate) use shared::{FILE_BYTES, Floor, MeasuredBlock, Work, now_ns};
+pub(crate) use shared::{FILE_BYTES, Floor, MeasuredBlock, Step, Work, now_ns};
 
 use crate::measured::BRIEF;
 
@@ -16,8 +16,8 @@ const SLEEPING_NS: f64 = 1.5e6;
 const FEWEST: f64 = 8.0;
 const LONGEST_NS: f64 = 4e6;
 
-/// The blocks that a side must have in a round.
-const ENOUGH: usize = 5;
+/// The blocks of round trips that a side must have in a round.
+pub(crate) const ENOUGH: usize = 5;
 
 /// What a bare program has to do, if a round trip takes about so long.
 pub(crate) fn work(spins: bool, round_trip_ns: f64) -> Work {
@@ -42,20 +42,26 @@ pub(crate) fn file() -> tempfile::NamedTempFile {
 
 /// The blocks of a bare program, in the form of a row's.
 pub(crate) fn blocks(work: Work, measured: &[MeasuredBlock]) -> Blocks {
+    let events = vec![work.round_trips; measured.len()];
+    let sleeps = measured.iter().filter(|_| !work.spins).map(|block| block.sleeps);
+    Blocks { sleeps: sleeps.collect(), ..of_events(events, measured) }
+}
+
+/// The same for blocks of so many events each, whose ends never sleep or of which it is unknown.
+pub(crate) fn of_events(events: Vec<u64>, measured: &[MeasuredBlock]) -> Blocks {
     let is_probed = measured.iter().all(|block| block.before_ns > 0.0 && block.after_ns > 0.0);
     let probes = |of: fn(&MeasuredBlock) -> f64| match is_probed {
         true => measured.iter().map(of).collect(),
         false => Vec::new(),
     };
-    let sleeps = measured.iter().filter(|_| !work.spins).map(|block| block.sleeps);
     Blocks {
         turn: vec![0; measured.len()],
         start_ns: vec![0; measured.len()],
         clock_free: vec![true; measured.len()],
-        events: vec![work.round_trips; measured.len()],
+        events,
         elapsed_ns: measured.iter().map(|block| block.elapsed_ns).collect(),
         lost: vec![0; measured.len()],
-        sleeps: sleeps.collect(),
+        sleeps: Vec::new(),
         probe_before_ns: probes(|block| block.before_ns),
         probe_after_ns: probes(|block| block.after_ns),
     }
@@ -69,8 +75,9 @@ pub(crate) struct Ratios {
     pub ratios: Vec<f64>,
 }
 
-/// Divides the median block of a row by that of a bare program in each round, at the distance with most blocks.
-pub(crate) fn compare(rounds: &[[Blocks; 2]]) -> Ratios {
+/// Divides the median block of a row by that of a bare program in each round in which both have `enough`, at the distance
+/// with most blocks.
+pub(crate) fn compare(rounds: &[[Blocks; 2]], enough: usize) -> Ratios {
     let probes: Vec<f64> =
         rounds.iter().flatten().flat_map(both_probes).flat_map(<[f64; 2]>::from).collect();
     let is_probed = rounds.iter().flatten().all(|side| side.probe_before_ns.len() == side.len());
@@ -87,7 +94,7 @@ pub(crate) fn compare(rounds: &[[Blocks; 2]]) -> Ratios {
         let chosen = (0..side.len()).filter(|at| counts(side, *at));
         let chosen = chosen.filter(|at| awake.is_none_or(|awake| side.is_awake(*at) == awake));
         let means: Vec<f64> = chosen.filter_map(|at| side.location_mean_ns(at)).collect();
-        stats::median(&means).filter(|_| means.len() >= ENOUGH)
+        stats::median(&means).filter(|_| means.len() >= enough)
     };
     let ratio = |[ours, theirs]: &[Blocks; 2]| {
         let alike = [Some(false), Some(true), None];

@@ -47,6 +47,9 @@ const ROUNDS: usize = 11;
 /// a few long ones.
 const BRIEF_ROUNDS: usize = 31;
 
+/// The rounds of a stream, whose blocks are longer.
+const STREAM_ROUNDS: usize = 21;
+
 /// The fewest slices at one distance for a figure.
 const FEWEST_SLICES: usize = 11;
 
@@ -198,18 +201,30 @@ fn against(
     let sample = row();
     let work = blocks::work(wait == Wait::Spin, sample.clock_free_mean);
     let bare = || blocks::blocks(work, &bare(work, &sample));
-    let rounds = (0..BRIEF_ROUNDS).map(|round| -> [Blocks; 2] {
-        // The order alternates, so that a drift favours neither.
+    let rounds = alternately(BRIEF_ROUNDS, || row().blocks, bare);
+    show_ratios(&format!("{name} {wait}"), limit, blocks::compare(&rounds, blocks::ENOUGH));
+}
+
+/// The blocks of both sides in each round. The order alternates, so that a drift favours neither.
+fn alternately(
+    rounds: usize,
+    ours: impl Fn() -> Blocks,
+    theirs: impl Fn() -> Blocks,
+) -> Vec<[Blocks; 2]> {
+    let round = |round: usize| {
         if round.is_multiple_of(2) {
-            let theirs = bare();
-            [row().blocks, theirs]
+            let theirs = theirs();
+            [ours(), theirs]
         } else {
-            [row().blocks, bare()]
+            [ours(), theirs()]
         }
-    });
-    let Ratios { floor_ns, ratios } = blocks::compare(&rounds.collect::<Vec<_>>());
+    };
+    (0..rounds).map(round).collect()
+}
+
+fn show_ratios(name: &str, limit: &str, Ratios { floor_ns, ratios }: Ratios) {
     let at = floor_ns.map_or_else(|| "overall".to_owned(), |ns| format!("at {ns:.0} ns"));
-    show(&format!("{name} {wait}, {at}, {} rounds", ratios.len()), limit, ratios);
+    show(&format!("{name}, {at}, {} rounds", ratios.len()), limit, ratios);
 }
 
 /// Our time ÷ theirs. The order alternates, so that a drift favours neither.
@@ -336,15 +351,15 @@ fn streams_against_bare(engine: &Engine) {
         for (wait, payload) in
             [(Wait::Spin, 64), (Wait::Block, 64), (Wait::Spin, 65_536), (Wait::Block, 65_536)]
         {
-            let ratios = (0..ROUNDS).map(|round| {
-                paired(
-                    round,
-                    || 1.0 / engine.message_ns(mechanism.name(), wait, payload),
-                    || 1.0 / streams::message_ns(mechanism, wait, payload),
-                )
-            });
+            let rounds = alternately(
+                STREAM_ROUNDS,
+                || engine.stream(mechanism.name(), wait, payload),
+                || streams::blocks(mechanism, wait, payload),
+            );
+            let times = blocks::compare(&rounds, streams::ENOUGH);
+            let rates = times.ratios.into_iter().map(|ratio| 1.0 / ratio).collect();
             let name = format!("{} {wait} {payload} B", mechanism.name());
-            show(&name, "0.95 at least", ratios.collect());
+            show_ratios(&name, "0.95 at least", Ratios { ratios: rates, ..times });
         }
     }
 }

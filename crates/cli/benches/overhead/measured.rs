@@ -73,11 +73,11 @@ impl Engine {
         }
     }
 
-    /// The time per message of a stream, in ns.
-    pub(crate) fn message_ns(&self, name: &str, wait: Wait, payload: usize) -> f64 {
+    /// The blocks of a stream.
+    pub(crate) fn stream(&self, name: &str, wait: Wait, payload: usize) -> Blocks {
         let length = Length::Time(TIME);
         let result = self.measure_as(Pattern::Throughput, name, wait, payload, Touch::Head, length);
-        only(&result).clock_free_mean_ns
+        only(&result).blocks.clone()
     }
 
     /// The median time of a message one way, in ns.

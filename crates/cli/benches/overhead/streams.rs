@@ -1,6 +1,6 @@
 //! Bare streams: two forked processes, one sends and the other receives, with only the system calls. They stream in
-//! blocks as the engine does: of the same length, with a pause after each, and of the same part of each the messages
-//! count. A message is what the engine's is with `--touch head`: a number is written into it and checked.
+//! blocks as the engine does: of the same length, each between two probes, in turns with a pause before each, and of the
+//! same part of each the messages count. A message is what the engine's is with `--touch head`: a number is written into it and checked.
 
 use std::{
     collections::BTreeSet,
@@ -10,16 +10,21 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
+use ipcmark_results::Blocks;
 use ipcmark_transport::Wait;
 
 use crate::{
     bare::{self, DescriptorPair, Mechanism, PAGE, pin, shared_page, unpin},
-    blocks::now_ns,
+    blocks::{self, Floor, MeasuredBlock, Step, now_ns},
 };
 
-/// The length of a block, as the engine's, and the number of blocks.
+/// The length of a block and the blocks of a turn, as the engine's, and the number of blocks.
 const BLOCK_NS: u64 = 8_000_000;
-const BLOCKS: usize = 16;
+const TURN: usize = 2;
+const BLOCKS: usize = 24;
+
+/// The blocks that a side must have in a round.
+pub(crate) const ENOUGH: usize = 3;
 
 /// The messages between two clock readings.
 const BATCH: u64 = 64;
@@ -41,17 +46,15 @@ const FRAME_HEAD: usize = 8;
 const PIPE_CAPACITY: usize = 65_536;
 
 /// What both processes see.
-#[derive(Default)]
 struct Shared {
     /// The time at which the sender of a block had sent all but its last message.
     sent_ns: AtomicU64,
-    /// The result: the duration of all that counts, and its messages.
-    elapsed_ns: AtomicU64,
-    messages: AtomicU64,
+    /// Of each block, the duration and the number of the messages that count.
+    blocks: [(AtomicU64, AtomicU64); BLOCKS],
 }
 
-/// The time per received message with a payload of `payload` bytes, in ns.
-pub(crate) fn message_ns(mechanism: Mechanism, wait: Wait, payload: usize) -> f64 {
+/// The blocks of a stream of messages with a payload of `payload` bytes.
+pub(crate) fn blocks(mechanism: Mechanism, wait: Wait, payload: usize) -> Blocks {
     let (flags, bytes) =
         (if wait == Wait::Spin { libc::O_NONBLOCK } else { 0 }, FRAME_HEAD + payload);
     let ways = match mechanism {
@@ -75,7 +78,8 @@ fn through(
     bytes: usize,
     write: impl Fn(i32, &[u8]) -> isize,
     read: impl Fn(i32, &mut [u8]) -> isize,
-) -> f64 {
+) -> Blocks {
+    let mut floor = blocks::floor();
     // SAFETY: a new mapping of zeros, which are a valid value, for this process and its child.
     let shared = unsafe { &*shared_page().cast::<Shared>() };
     let write = |fd, message: &[u8]| whole(message.len(), |from| write(fd, &message[from..]));
@@ -84,21 +88,30 @@ fn through(
     match unsafe { libc::fork() } {
         0 => {
             pin(1);
-            Side { ends: ways.follower, bytes, shared, write, read }.receive();
+            Side { ends: ways.follower, bytes, shared, write, read }.receive(&mut floor);
             exit(0);
         }
         follower => {
             pin(0);
-            Side { ends: ways.leader, bytes, shared, write, read }.send();
+            let probes = Side { ends: ways.leader, bytes, shared, write, read }.send(&mut floor);
             // SAFETY: reaps the child.
             unsafe { libc::waitpid(follower, ptr::null_mut(), 0) };
             unpin();
-            let [elapsed_ns, messages] =
-                [&shared.elapsed_ns, &shared.messages].map(|number| number.load(Ordering::Acquire));
+            let counted = shared.blocks.iter().map(|(elapsed_ns, messages)| {
+                (elapsed_ns.load(Ordering::Acquire), messages.load(Ordering::Acquire))
+            });
+            let (elapsed, messages): (Vec<u64>, Vec<u64>) = counted.unzip();
             // SAFETY: nothing refers to the mapping any more.
             unsafe { libc::munmap(ptr::from_ref(shared).cast_mut().cast(), PAGE) };
             close(ways);
-            elapsed_ns as f64 / messages as f64
+            let measured = probes.into_iter().zip(elapsed);
+            let measured = measured.map(|([before_ns, after_ns], elapsed_ns)| MeasuredBlock {
+                elapsed_ns,
+                before_ns,
+                after_ns,
+                sleeps: 0,
+            });
+            blocks::of_events(messages, &measured.collect::<Vec<_>>())
         }
     }
 }
@@ -122,12 +135,16 @@ struct Side<'s, W, R> {
 }
 
 impl<W: Fn(i32, &[u8]), R: Fn(i32, &mut [u8])> Side<'_, W, R> {
-    /// Streams block after block, each after the answer to the one before.
-    fn send(self) {
+    /// Streams block after block, each after the answer to the one before; returns the probes around each.
+    fn send(self, floor: &mut Floor) -> Vec<[f64; 2]> {
         let Self { ends: (out, back), bytes, shared, write, read } = self;
         let mut message = vec![0_u8; bytes];
-        let mut seq = 0;
-        for _ in 0..BLOCKS {
+        let (mut seq, mut before_ns, mut probes) = (0, 0.0, Vec::new());
+        for at in 0..BLOCKS {
+            if at % TURN == 0 {
+                floor.accompany(&Step::Pause);
+                before_ns = floor.measure();
+            }
             let until = now_ns() + BLOCK_NS;
             let sent_ns = loop {
                 for _ in 0..BATCH {
@@ -145,17 +162,25 @@ impl<W: Fn(i32, &[u8]), R: Fn(i32, &mut [u8])> Side<'_, W, R> {
             number(&mut message, seq, LAST);
             write(out, &message);
             read(back, &mut [0]);
+            let after_ns = floor.measure();
+            probes.push([before_ns, after_ns]);
+            before_ns = after_ns;
         }
+        probes
     }
 
     /// Receives block after block, and answers each.
-    fn receive(self) {
+    fn receive(self, floor: &mut Floor) {
         let Self { ends: (out, back), bytes, shared, write, read } = self;
         let mut message = vec![0_u8; bytes];
         // The time at which each batch began to arrive.
         let mut marks = Vec::with_capacity(1 << 16);
-        let (mut elapsed_ns, mut messages, mut seq) = (0, 0, 0);
-        for _ in 0..BLOCKS {
+        let mut seq = 0;
+        for (at, (elapsed_ns, messages)) in shared.blocks.iter().enumerate() {
+            if at % TURN == 0 {
+                floor.accompany(&Step::Pause);
+                floor.accompany(&Step::Probe);
+            }
             marks.clear();
             let mut count = 0;
             loop {
@@ -171,13 +196,12 @@ impl<W: Fn(i32, &[u8]), R: Fn(i32, &mut [u8])> Side<'_, W, R> {
             }
             let counts = counting(&marks, shared.sent_ns.load(Ordering::Acquire));
             if let [first, .., last] = counts {
-                elapsed_ns += last - first;
-                messages += (counts.len() as u64 - 1) * BATCH;
+                elapsed_ns.store(last - first, Ordering::Release);
+                messages.store((counts.len() as u64 - 1) * BATCH, Ordering::Release);
             }
             write(out, &[0]);
+            floor.accompany(&Step::Probe);
         }
-        shared.elapsed_ns.store(elapsed_ns, Ordering::Release);
-        shared.messages.store(messages, Ordering::Release);
     }
 }
 
