@@ -122,7 +122,7 @@ impl Reports {
             round: circumstances.round,
             times_ns: Times::of(&self.samples),
             clock_free_mean_ns: self.clock_free_mean_ns(),
-            elapsed_ns: self.sampled().map(|block| block.elapsed_ns).sum(),
+            elapsed_ns: self.sampled_ns(),
             lost_wait_ns: self.leader.lost_wait_ns,
             offered: self.offered()?,
             answers: self.answers()?,
@@ -147,8 +147,8 @@ impl Reports {
         if clock_free.peek().is_none() {
             return self.mean_of_all_ns();
         }
-        let (count, elapsed_ns) = clock_free.fold((0, 0), |(count, elapsed_ns), block| {
-            (count + block.events, elapsed_ns + block.elapsed_ns)
+        let (count, elapsed_ns) = clock_free.fold((0, 0_u64), |(count, elapsed_ns), block| {
+            (count + block.events, elapsed_ns.saturating_add(block.elapsed_ns))
         });
         elapsed_ns as f64 / count.max(1) as f64
     }
@@ -158,11 +158,13 @@ impl Reports {
     fn mean_of_all_ns(&self) -> f64 {
         match self.leader.stream {
             None => self.samples.mean(),
-            Some(_) => {
-                let elapsed_ns: u64 = self.sampled().map(|block| block.elapsed_ns).sum();
-                elapsed_ns as f64 / self.events().max(1) as f64
-            }
+            Some(_) => self.sampled_ns() as f64 / self.events().max(1) as f64,
         }
+    }
+
+    /// The time of the sampled blocks. In an open loop times overlap, and their sum has no bound.
+    fn sampled_ns(&self) -> u64 {
+        self.sampled().fold(0, |sum, block| sum.saturating_add(block.elapsed_ns))
     }
 
     /// The events of the sampled blocks.

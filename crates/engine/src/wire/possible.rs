@@ -7,7 +7,8 @@ use super::{
     blocks::{Block, SampleGroup},
     reports::{
         AnswerReport, CallCosts, ClockReport, Costs, FollowerReport, Holdings, LeaderReport,
-        OfferedReport, OneWayReport, Opened, ProcessorCosts, StreamReport, ThreadCosts, Traffic,
+        Mapping, OfferedReport, OneWayReport, Opened, ProcessorCosts, StreamReport, ThreadCosts,
+        Traffic,
     },
 };
 
@@ -19,6 +20,9 @@ const MAX_THREADS: u64 = 1 << 16;
 
 /// More bytes than a process has, or than a network carries during a measurement.
 const MAX_MEMORY: u64 = 1 << 50;
+
+/// More mappings than any process has.
+const MAX_MAPPINGS: usize = 10_000;
 
 /// More followers than any leader has.
 const MAX_FOLLOWERS: usize = 1 << 16;
@@ -191,6 +195,12 @@ fn are_possible_blocks(blocks: &[Block], most: u64, is_open: bool) -> bool {
         && blocks.windows(2).all(|pair| pair[0].sleeps.is_some() == pair[1].sleeps.is_some())
 }
 
+/// The list of a process's mappings is bounded, and together they fit into its addresses.
+pub(super) fn are_possible_mappings(shared: &[Mapping]) -> bool {
+    let bytes = shared.iter().fold(0_u64, |sum, mapping| sum.saturating_add(mapping.bytes));
+    shared.len() <= MAX_MAPPINGS && bytes <= MAX_MEMORY
+}
+
 /// Probes must be positive, because their logarithms are used.
 fn has_possible_probes(block: &Block, most: u64) -> bool {
     let probes = block.probes_ns.iter().flatten();
@@ -209,6 +219,15 @@ mod tests {
     use crate::wire::{BlockKind, ProbeBin, WorkingSetReport};
 
     const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn mappings_fit_into_the_addresses_of_a_process_together() {
+        let mapping = |bytes| Mapping { id: "00:01 7".into(), bytes, name: "/dev/shm/x".into() };
+        assert!(are_possible_mappings(&[mapping(4096), mapping(MAX_MEMORY / 2)]));
+        // Their sum exceeds 64 bits.
+        assert!(!are_possible_mappings(&[mapping(u64::MAX), mapping(1)]));
+        assert!(!are_possible_mappings(&vec![mapping(0); MAX_MAPPINGS + 1]));
+    }
 
     fn block(start_ns: u64) -> Block {
         Block {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     blocks::TurnLimit,
-    possible::is_time,
+    possible::{are_possible_mappings, is_time},
     reports::{ClockReport, FollowerReport, Holdings, LeaderReport, Mapping, Opened},
     text::PlainText,
     trace::Trace,
@@ -172,9 +172,6 @@ pub(crate) enum Reply {
 /// The tolerance by which a report may exceed the time that it covers.
 const SLACK: Duration = Duration::from_secs(1);
 
-/// More mappings than any process has.
-const MAX_MAPPINGS: usize = 10_000;
-
 impl Request {
     /// True if a worker of this role owes this reply to this request. A follower can be another user's: it must not
     /// send replies that are the leader's.
@@ -214,7 +211,7 @@ impl Reply {
             Reply::Led(report) => report.is_possible(most),
             Reply::Followed(Some(report)) => report.is_possible(most),
             Reply::Seen { shared, holdings, .. } => {
-                shared.len() <= MAX_MAPPINGS && holdings.is_possible()
+                are_possible_mappings(shared) && holdings.is_possible()
             }
             _ => true,
         }
