@@ -27,13 +27,9 @@ const EXPECTED_SETUP: Duration = Duration::from_millis(45);
 /// The share of a budget kept for rows with too few blocks at the distance at which rows are compared.
 const KEPT: f64 = 0.05;
 
-/// The share of a run for its final, if it has one: of a budget, and without a budget.
+/// The share of a run for its final, if it has one, and the number of its trials as a multiple of those before.
 const FINAL: f64 = 0.25;
-const FINAL_OF_TRIALS: f64 = 0.5;
-
-/// The number of its trials without a budget, as a multiple of those before.
-const FEWEST_IN_FINAL: u32 = 2;
-const MOST_IN_FINAL: u32 = 8;
+const FINAL_TRIALS: u32 = 2;
 
 /// The time that a trial spent.
 #[derive(Clone, Copy, Debug, Default)]
@@ -101,18 +97,17 @@ impl Pace {
 
     /// The same for a run with a final, which keeps a share of the time for it.
     pub(crate) fn before_final(self) -> Self {
-        let part = 0.0..1.0 - if self.budget.is_some() { FINAL } else { FINAL_OF_TRIALS };
+        let part = 0.0..1.0 - FINAL;
         Self { trials: self.trials.map_err(|budget| budget.mul_f64(part.end)), part, ..self }
     }
 
-    /// The pace of the final that follows now, of this many rows: as many trials as take about as long as those before,
-    /// or as much of the time as is left.
+    /// The pace of the final that follows now, of this many rows: twice as many trials, or as much of the time as is
+    /// left.
     pub(crate) fn of_final(&self, rows: usize) -> Self {
         let rows = rows.max(1) as u32;
         let trials = match self.budget {
             Some(budget) => Err(budget.mul_f64(1.0 - KEPT).saturating_sub(self.began.elapsed())),
-            None => Ok((self.done * self.rows / rows)
-                .clamp(FEWEST_IN_FINAL * self.done, MOST_IN_FINAL * self.done)),
+            None => Ok(FINAL_TRIALS * self.done),
         };
         Self {
             trials,
@@ -359,14 +354,11 @@ mod tests {
     }
 
     #[test]
-    fn a_final_takes_as_long_as_the_trials_before_or_the_rest_of_the_time() {
+    fn a_final_has_twice_as_many_trials_or_the_rest_of_the_time() {
         let mut fixed = Pace::new(Trials::Fixed(3), None, 8).before_final();
         while fixed.next().is_some() {}
-        let trials = |rows| {
-            let mut last = fixed.of_final(rows);
-            std::iter::from_fn(|| last.next()).count()
-        };
-        assert_eq!([8, 3, 2, 1].map(trials), [6, 8, 12, 24], "of 24 sessions before");
+        let mut last = fixed.of_final(2);
+        assert_eq!(std::iter::from_fn(|| last.next()).count(), 6);
 
         let budget = Duration::from_secs(100);
         let mut timed = Pace::new(Trials::Within(budget), None, 10).before_final();

@@ -181,8 +181,8 @@ impl Runner<'_> {
         ));
     }
 
-    /// Gives the finalists further trials, numbered from `first`: as many as take about as long as those of all rows, or
-    /// fit into the time kept for them. Returns the number of the next trial.
+    /// Gives the finalists further trials, numbered from `first`: twice as many as all rows had, or as many as fit into
+    /// the time kept for them. Returns the number of the next trial.
     fn play_final(
         &mut self,
         first: u32,
