@@ -49,7 +49,7 @@ pub struct Work {
 }
 
 /// A step of the work.
-pub enum Step {
+enum Step {
     Pause,
     Probe,
     /// Round trips that do not count.
@@ -70,7 +70,7 @@ pub struct MeasuredBlock {
 
 impl Work {
     /// The steps of each process, in their order.
-    pub fn steps(&self) -> impl Iterator<Item = Step> + use<> {
+    fn steps(&self) -> impl Iterator<Item = Step> + use<> {
         let Self { spins, round_trips, blocks } = *self;
         let turn = if spins { SPINNING_TURN } else { SLEEPING_TURN };
         let warm_up = Step::Uncounted(turn as u64 * round_trips);
@@ -99,7 +99,7 @@ impl Work {
         };
         for step in self.steps() {
             match step {
-                Step::Pause => thread::sleep(PAUSE),
+                Step::Pause => pause(),
                 Step::Uncounted(count) => run(count)?,
                 Step::Probe => {
                     probe_ns = floor.measure();
@@ -132,7 +132,8 @@ impl Work {
                 Step::Uncounted(count) | Step::Block(count) => {
                     (0..count).try_for_each(|_| answer())?;
                 }
-                step => floor.accompany(&step),
+                Step::Pause => pause(),
+                Step::Probe => floor.reflect(),
             }
         }
         Ok(())
@@ -209,16 +210,8 @@ impl Floor {
         Some(())
     }
 
-    /// The follower's part of a step without messages.
-    pub fn accompany(&mut self, step: &Step) {
-        match step {
-            Step::Pause => thread::sleep(PAUSE),
-            Step::Probe => self.reflect(),
-            Step::Uncounted(_) | Step::Block(_) => {}
-        }
-    }
-
-    fn reflect(&mut self) {
+    /// The follower's part of a probe.
+    pub fn reflect(&mut self) {
         self.probe += 1;
         let deadline = now_ns() + NOBODY_COMES_NS;
         let mut step = (self.probe << STEP_BITS) + 1;
@@ -264,6 +257,11 @@ impl Drop for Floor {
         // SAFETY: `map` made it with this length, and nothing refers to it any more.
         unsafe { libc::munmap(self.pages.as_ptr().cast(), FILE_BYTES) };
     }
+}
+
+/// The pause of both processes before a turn.
+pub fn pause() {
+    thread::sleep(PAUSE);
 }
 
 /// Times that this thread went to sleep so far.

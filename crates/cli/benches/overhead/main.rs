@@ -34,7 +34,7 @@ use bare::Mechanism;
 use blocks::{MeasuredBlock, Ratios, Work};
 use ipcmark_abi::{ExaminedModules, MODULE_COMMAND};
 use ipcmark_engine::KEEPER_COMMAND;
-use ipcmark_results::{Blocks, Touch};
+use ipcmark_results::Touch;
 use ipcmark_transport::Wait;
 use measured::{Engine, Latency, median};
 use readings::Words;
@@ -201,25 +201,9 @@ fn against(
     let sample = row();
     let work = blocks::work(wait == Wait::Spin, sample.clock_free_mean);
     let bare = || blocks::blocks(work, &bare(work, &sample));
-    let rounds = alternately(BRIEF_ROUNDS, || row().blocks, bare);
+    let rounds: Vec<_> =
+        (0..BRIEF_ROUNDS).map(|round| in_turn(round, || row().blocks, bare)).collect();
     show_ratios(&format!("{name} {wait}"), limit, blocks::compare(&rounds, blocks::ENOUGH));
-}
-
-/// The blocks of both sides in each round. The order alternates, so that a drift favours neither.
-fn alternately(
-    rounds: usize,
-    ours: impl Fn() -> Blocks,
-    theirs: impl Fn() -> Blocks,
-) -> Vec<[Blocks; 2]> {
-    let round = |round: usize| {
-        if round.is_multiple_of(2) {
-            let theirs = theirs();
-            [ours(), theirs]
-        } else {
-            [ours(), theirs()]
-        }
-    };
-    (0..rounds).map(round).collect()
 }
 
 fn show_ratios(name: &str, limit: &str, Ratios { floor_ns, ratios }: Ratios) {
@@ -227,13 +211,19 @@ fn show_ratios(name: &str, limit: &str, Ratios { floor_ns, ratios }: Ratios) {
     show(&format!("{name}, {at}, {} rounds", ratios.len()), limit, ratios);
 }
 
-/// Our time ÷ theirs. The order alternates, so that a drift favours neither.
+/// Our time ÷ theirs.
 fn paired(round: usize, ours: impl Fn() -> f64, theirs: impl Fn() -> f64) -> f64 {
+    let [ours, theirs] = in_turn(round, ours, theirs);
+    ours / theirs
+}
+
+/// What both sides measure in a round. The order alternates, so that a drift favours neither.
+fn in_turn<T>(round: usize, ours: impl Fn() -> T, theirs: impl Fn() -> T) -> [T; 2] {
     if round.is_multiple_of(2) {
         let theirs = theirs();
-        ours() / theirs
+        [ours(), theirs]
     } else {
-        ours() / theirs()
+        [ours(), theirs()]
     }
 }
 
@@ -351,11 +341,14 @@ fn streams_against_bare(engine: &Engine) {
         for (wait, payload) in
             [(Wait::Spin, 64), (Wait::Block, 64), (Wait::Spin, 65_536), (Wait::Block, 65_536)]
         {
-            let rounds = alternately(
-                STREAM_ROUNDS,
-                || engine.stream(mechanism.name(), wait, payload),
-                || streams::blocks(mechanism, wait, payload),
-            );
+            let rounds = (0..STREAM_ROUNDS).map(|round| {
+                in_turn(
+                    round,
+                    || engine.stream(mechanism.name(), wait, payload),
+                    || streams::blocks(mechanism, wait, payload),
+                )
+            });
+            let rounds: Vec<_> = rounds.collect();
             let times = blocks::compare(&rounds, streams::ENOUGH);
             let rates = times.ratios.into_iter().map(|ratio| 1.0 / ratio).collect();
             let name = format!("{} {wait} {payload} B", mechanism.name());

@@ -15,7 +15,7 @@ use ipcmark_transport::Wait;
 
 use crate::{
     bare::{self, DescriptorPair, Mechanism, PAGE, pin, shared_page, unpin},
-    blocks::{self, Floor, MeasuredBlock, Step, now_ns},
+    blocks::{self, Floor, MeasuredBlock, now_ns, pause},
 };
 
 /// The length of a block and the blocks of a turn, as the engine's, and the number of blocks.
@@ -142,7 +142,7 @@ impl<W: Fn(i32, &[u8]), R: Fn(i32, &mut [u8])> Side<'_, W, R> {
         let (mut seq, mut before_ns, mut probes) = (0, 0.0, Vec::new());
         for at in 0..BLOCKS {
             if at % TURN == 0 {
-                floor.accompany(&Step::Pause);
+                pause();
                 before_ns = floor.measure();
             }
             let until = now_ns() + BLOCK_NS;
@@ -178,8 +178,8 @@ impl<W: Fn(i32, &[u8]), R: Fn(i32, &mut [u8])> Side<'_, W, R> {
         let mut seq = 0;
         for (at, (elapsed_ns, messages)) in shared.blocks.iter().enumerate() {
             if at % TURN == 0 {
-                floor.accompany(&Step::Pause);
-                floor.accompany(&Step::Probe);
+                pause();
+                floor.reflect();
             }
             marks.clear();
             let mut count = 0;
@@ -200,7 +200,7 @@ impl<W: Fn(i32, &[u8]), R: Fn(i32, &mut [u8])> Side<'_, W, R> {
                 messages.store((counts.len() as u64 - 1) * BATCH, Ordering::Release);
             }
             write(out, &[0]);
-            floor.accompany(&Step::Probe);
+            floor.reflect();
         }
     }
 }

@@ -118,11 +118,10 @@ impl Ring {
         }
         let received = self.reap();
         self.receives = received.is_none();
-        if self.receives && !sleeps {
-            spin_loop();
-        }
-        if received == Some(true) {
-            bytes[..HEAD].copy_from_slice(&self.buffers[INCOMING][..HEAD]);
+        match received {
+            Some(true) => bytes[..HEAD].copy_from_slice(&self.buffers[INCOMING][..HEAD]),
+            None if !sleeps => spin_loop(),
+            _ => {}
         }
         received == Some(true)
     }

@@ -109,13 +109,13 @@ fn receive(xsk: &Xsk, bytes: &mut [u8], spins: bool) -> bool {
         xsk.drop_first();
         return true;
     }
-    if !spins {
+    if spins {
+        std::hint::spin_loop();
+    } else {
         let mut wanted =
             libc::pollfd { fd: xsk.fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one place of that type.
         unsafe { libc::poll(&mut wanted, 1, -1) };
-    } else {
-        std::hint::spin_loop();
     }
     false
 }
