@@ -70,12 +70,12 @@ pub fn main(list: List) -> ExitCode {
     }
 }
 
-/// The command line's arguments. Libraries mostly wait for one another, so twice as many tests run concurrently as
-/// there are processors.
+/// The command line's arguments. Libraries mostly wait for one another, so four times as many tests run concurrently
+/// as there are processors.
 fn arguments() -> Arguments {
     let mut arguments = Arguments::from_args();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    arguments.test_threads = arguments.test_threads.or(Some(2 * processors));
+    arguments.test_threads = arguments.test_threads.or(Some(4 * processors));
     arguments
 }
 
