@@ -19,8 +19,10 @@ pub fn first_and_step(what: impl Hash) -> (usize, usize) {
     (first as usize, step)
 }
 
-/// The members of a list that are tried.
+/// The members of a list that are tried: at least one, unless it is empty.
 pub fn sampled<T>(what: impl Hash, all: impl Iterator<Item = T>) -> impl Iterator<Item = T> {
+    let all: Vec<T> = all.collect();
     let (first, step) = first_and_step(what);
-    all.skip(first).step_by(step)
+    let first = first % all.len().max(1);
+    all.into_iter().skip(first).step_by(step)
 }
