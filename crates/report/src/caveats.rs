@@ -41,6 +41,10 @@ pub fn sentence(caveat: &Caveat) -> String {
             "suspect: {} of the floor, but no message is faster than a bare cache line",
             figure(*multiple)
         ),
+        Caveat::BelowBare { multiple } => format!(
+            "suspect: {} of the bare exchange of the same bytes, which nothing can beat",
+            figure(*multiple)
+        ),
         Caveat::Unsettled { trials, of } => format!(
             "unsettled: its time still changed in {trials} of {of} trials; measure longer with -d"
         ),

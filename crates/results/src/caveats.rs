@@ -1,4 +1,4 @@
-//! Caveats of a row: losses, another carrier than declared, no sleep under `block`, an impossible time, a time that was
+//! Caveats of a row: losses, another carrier than declared, no sleep under `block`, impossible times, a time that was
 //! still changing.
 
 use ipcmark_transport::{Carrier, Span, Wait};
@@ -53,6 +53,11 @@ pub enum Caveat {
         /// Its time divided by the floor.
         multiple: f64,
     },
+    /// Suspect: it spins, and is far faster than two bare processes that write and read the same bytes.
+    BelowBare {
+        /// Its time divided by theirs.
+        multiple: f64,
+    },
     /// Unsettled: in most trials the time at the start, or its trend, differs from the rest.
     Unsettled {
         /// The trials that had not settled.
@@ -88,6 +93,10 @@ const MOST_SHIFT: f64 = 0.03;
 /// The multiple of the floor below which a row is suspect. Two bare loops of the same kind differ by less.
 const LEAST_MULTIPLE: f64 = 0.9;
 
+/// The multiple of the bare reference below which a spinning row is suspect. Their turns are neighbours, not the same,
+/// so that the ratio of two equal loops can be that of two distances in a few of them.
+const LEAST_OF_BARE: f64 = 0.5;
+
 /// The caveats of a row.
 pub fn caveats(row: &Row) -> Vec<Caveat> {
     let of_trials = caveats_of(row.case.identity.wait, row.trials);
@@ -96,6 +105,7 @@ pub fn caveats(row: &Row) -> Vec<Caveat> {
         .into_iter()
         .chain(oversubscribed(row))
         .chain(below_floor(row))
+        .chain(below_bare(row))
         .chain(disturbed)
         .chain(unsettled(row))
         .collect()
@@ -146,6 +156,13 @@ fn below_floor(row: &Row) -> Option<Caveat> {
     let multiple = row.floor_multiple()?;
     let is_hop = row.case.identity.span == Span::Process;
     (is_hop && multiple < LEAST_MULTIPLE).then_some(Caveat::BelowFloor { multiple })
+}
+
+fn below_bare(row: &Row) -> Option<Caveat> {
+    let multiple = row.reference_multiple()?;
+    let identity = &row.case.identity;
+    let spins = identity.span == Span::Process && identity.wait == Wait::Spin;
+    (spins && multiple < LEAST_OF_BARE).then_some(Caveat::BelowBare { multiple })
 }
 
 fn unsettled(row: &Row) -> Option<Caveat> {

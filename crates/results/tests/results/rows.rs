@@ -151,7 +151,8 @@ fn an_undeclared_carrier_and_a_missing_sleep_are_caveats() {
 fn an_impossible_time_and_an_unsettled_row_are_caveats() {
     let mut one = with(identity("pipe"), &[80; 3]);
     let told = |one: &Case| caveats(&Row::of(one, Some(0)).unwrap());
-    assert_eq!(told(&one), [Caveat::BelowFloor { multiple: 0.8 }]);
+    let impossible = [Caveat::BelowFloor { multiple: 0.8 }, Caveat::BelowBare { multiple: 0.4 }];
+    assert_eq!(told(&one), impossible);
     one.identity.span = Span::None;
     assert_eq!(told(&one), [], "nothing crosses between processes");
     round_trips(&mut one)[0].by_distance[0].settled = Some(false);
@@ -159,6 +160,20 @@ fn an_impossible_time_and_an_unsettled_row_are_caveats() {
     round_trips(&mut one)[1].by_distance[0].settled = None;
     round_trips(&mut one)[2].by_distance[0].settled = Some(false);
     assert_eq!(told(&one), [Caveat::Unsettled { trials: 2, of: 2 }]);
+}
+
+/// Regression: the reference was built without optimisation, so that rows stood at a hundredth of it, and nothing said so.
+#[test]
+fn a_spinning_row_far_below_its_bare_reference_is_suspect() {
+    let mut one = with(identity("memfd"), &[1_000]);
+    let mut told = |multiple, wait| {
+        one.identity.wait = wait;
+        round_trips(&mut one)[0].by_distance[0].reference_multiple = Some(multiple);
+        caveats(&Row::of(&one, Some(0)).unwrap())
+    };
+    assert_eq!(told(0.015, Wait::Spin), [Caveat::BelowBare { multiple: 0.015 }]);
+    assert_eq!(told(0.5, Wait::Spin), []);
+    assert_eq!(told(0.015, Wait::Block), [Caveat::StayedAwake], "a wake-up differs too much");
 }
 
 #[test]
