@@ -37,9 +37,9 @@ pub const OBJECT: &str = "messages by gRPC";
 /// The longest sleep while an endpoint opens.
 const SHORT_SLEEP: Duration = Duration::from_millis(100);
 
-/// The number of polls of a spinning endpoint before it returns: as often as the library's tasks pass a message from
-/// one to the next.
-const POLLS: u32 = 4;
+/// The number of polls of a spinning endpoint before it returns: far more than the library's tasks need to pass a message
+/// from one to the next, for the runtime takes some time to enter and leave.
+const POLLS: u32 = 32;
 
 /// The runtime, in the thread of the endpoint, and its knowledge of the socket.
 pub struct Connection {
