@@ -28,8 +28,9 @@ use crate::{
 /// The object in an endpoint's errors.
 pub const OBJECT: &str = "messages by Varlink";
 
-/// The number of polls of a spinning endpoint before it returns: the runtime looks at its socket between two polls.
-const POLLS: u32 = 2;
+/// The number of polls of a spinning endpoint before it returns. The runtime looks at its socket between two polls, and
+/// takes some time to enter and leave.
+const POLLS: u32 = 32;
 
 /// The characters of a call that only makes the library's buffer grow.
 const GROWTH: usize = 1024;
