@@ -131,15 +131,16 @@ fn a_choice_at_a_rate_keeps_its_conditions() {
     );
 }
 
-/// Which rows these are depends on the machine, and on a busy one none may keep the rate: only the number of their trials
-/// is checked.
+/// Which rows these are depends on the machine, and on a busy one none may keep the rate: only the number of their
+/// trials is checked.
 fn the_rows_that_could_be_the_choice_get_further_trials() {
     let directory = tempdir().unwrap();
     let path = directory.path().join("r.json").display().to_string();
     let trials = |words: &str| {
         let all = "-t pipe,fifo,uds-stream,uds-seqpacket,uds-dgram,eventfd -w block";
         let ended = run(&format!("advise --size 64 {all} --rate 2k/s {words} -o {path}"));
-        assert!([0, 1].contains(&ended.code()), "{}", ended.stderr);
+        let no_row = ended.code() == 1 && ended.stdout.contains("nothing that was measured meets");
+        assert!(ended.code() == 0 || no_row, "{}{}", ended.stdout, ended.stderr);
         let result: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
         assert_valid(&result);
         let cases = result["cases"].as_array().unwrap().iter();
