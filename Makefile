@@ -29,7 +29,7 @@ help:
 	@echo 'make packages ARCH=arm64  the same for aarch64, cross-built, at target/packages-arm64'
 	@echo 'make test-aarch64  what depends on the processor, cross-built and run under qemu-user'
 	@echo 'make test-launchers  ipcmark rank under Open MPI, MPICH and Slurm'
-	@echo 'make overhead  what ipcmark itself adds, as ratios (cargo bench); one part: SECTIONS=f, one row: SECTIONS="f ucx-shm"'
+	@echo 'make overhead  what ipcmark itself adds, as ratios (cargo bench); one part: SECTIONS=f, one row: SECTIONS="f ucx-shm" ROUNDS=99'
 	@echo 'make honesty   what the figures of this machine can be trusted for, in experiments; some of them: SECTIONS=spread'
 	@echo 'make regret    is the advice right? random questions, answered and checked; half an hour'
 	@echo 'make modules   only the shared objects of the libraries that are there; one of them: ONLY=zeromq'
