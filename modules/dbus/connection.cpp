@@ -233,7 +233,9 @@ int Connection::judge(sd_bus_message *message, ipcmark_error *error) const {
     return IPCMARK_PEER_GONE;
 }
 
+// Frees the last message only now: while the peer works, not between a message and the answer to it.
 int Connection::take(const void **bytes, size_t *len, ipcmark_error *error) {
+    taken.reset();
     if (!arrived.is_empty())
         taken = arrived.pop();
     else if (const int result = next(&taken, error))

@@ -74,7 +74,6 @@ class Connection {
     int publish(ipcmark_error *error);
     bool is_publishing() const { return is_sending; }
     int take(const void **bytes, size_t *len, ipcmark_error *error);
-    void release() { taken.reset(); }
     int wait(uint64_t timeout_ns, ipcmark_error *error);
 
   private:

@@ -100,9 +100,7 @@ int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
 }
 
 int release(void *end, const void *, ipcmark_error *) {
-    auto &self = *static_cast<End *>(end);
-    self.connection.release();
-    self.flow.count_released();
+    static_cast<End *>(end)->flow.count_released();
     return IPCMARK_DONE;
 }
 
