@@ -25,11 +25,12 @@ struct ActiveEnd : End {
 
     bool is_empty() const { return count == 0; }
     Arrival pop();
+    void free_taken();
 
     Arrival arrived[MOST_ARRIVED]; // In order, because one call of the library can bring several.
     size_t first = 0, count = 0;
     bool has_lost = false; // More arrived than the limit allows.
-    void *taken = nullptr; // The library's memory, until the message is released.
+    void *taken = nullptr; // The library's memory, until the next message is awaited.
     size_t receiving_len = 0;
 };
 
@@ -40,11 +41,16 @@ Arrival ActiveEnd::pop() {
     return arrival;
 }
 
+void ActiveEnd::free_taken() {
+    if (taken)
+        ucp_am_data_release(connection.worker, taken);
+    taken = nullptr;
+}
+
 // The library is called again after this, and so must not find the callback.
 ActiveEnd::~ActiveEnd() {
     connection.forget_receiver();
-    if (taken)
-        ucp_am_data_release(connection.worker, taken);
+    free_taken();
     while (!is_empty())
         ucp_am_data_release(connection.worker, pop().data);
 }
@@ -134,6 +140,7 @@ int publish_active(void *end, void *message, size_t len, ipcmark_error *error) {
 
 int take_active(void *end, const void **message, size_t *len, ipcmark_error *error) {
     auto &self = *static_cast<ActiveEnd *>(end);
+    self.free_taken();
     if (self.receiving)
         return go_on_fetching(self, message, len, error);
     if (self.is_empty())
@@ -145,12 +152,9 @@ int take_active(void *end, const void **message, size_t *len, ipcmark_error *err
                : IPCMARK_WOULD_BLOCK;
 }
 
+// The next take frees its memory, while the peer works.
 int release_active(void *end, const void *, ipcmark_error *) {
-    auto &self = *static_cast<ActiveEnd *>(end);
-    if (self.taken)
-        ucp_am_data_release(self.connection.worker, self.taken);
-    self.taken = nullptr;
-    self.connection.flow.count_released();
+    static_cast<ActiveEnd *>(end)->connection.flow.count_released();
     return IPCMARK_DONE;
 }
 
