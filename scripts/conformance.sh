@@ -2,7 +2,7 @@
 # Runs the conformance suite; a name (TRANSPORT, TRANSPORT/WAIT or TRANSPORT/WAIT/CHECK) selects a part of it, which
 # must exist. A transport that fails now and then has failed: nothing is run a second time.
 set -eu
-export IPCMARK_TEST_STRICT=1
+export IPCMARK_TEST_STRICT=1 IPCMARK_TEST_ALL=1
 
 cargo=${CARGO:-cargo}
 

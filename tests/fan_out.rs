@@ -1,6 +1,7 @@
 //! Fan-out: with transports that connect only two endpoints, where the leader has one for each follower, and with
 //! libraries that reach all followers with one publication.
 
+use ipcmark_harness::sampled;
 use ipcmark_results::{Case, Role, Status, Trial};
 use libc::SIGKILL;
 
@@ -8,7 +9,6 @@ use crate::support::{
     Verdict, assert_valid, end, ipcmark, listed, only,
     processes::await_that,
     run,
-    sampled::sampled,
     scene::{FOLLOWER, Scene},
     traces,
 };

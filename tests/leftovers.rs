@@ -5,7 +5,7 @@ use std::{
     collections::BTreeSet, env, fs, os::unix::fs::symlink, path::Path, process::Command, thread,
 };
 
-use ipcmark_harness::is_isolated;
+use ipcmark_harness::{first_and_step, is_isolated};
 use ipcmark_results::Status;
 use libc::{SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGTERM};
 use tempfile::TempDir;
@@ -14,7 +14,6 @@ use crate::support::{
     Verdict, end, ipcmark, listed,
     processes::{await_end_of, await_named},
     read, run,
-    sampled::first_and_step,
     scene::{A_MOMENT, CLEANER, FOLLOWER, KEEPER, LEADER, Scene},
     tracer::{self, COMMAND, Traced, Victims, run_killed},
     traces,

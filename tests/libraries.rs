@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeSet, process::Command, thread, time::Duration};
 
+use ipcmark_harness::sampled;
 use ipcmark_results::{RunResult, Status};
 use libc::{SIGCONT, SIGKILL};
 
@@ -10,7 +11,6 @@ use crate::support::{
     IPCMARK, Running, Verdict, end, ipcmark, listed,
     namespaces::{lacking, namespaces, unshared},
     outcome, run,
-    sampled::sampled,
     scene::{A_MOMENT, FOLLOWER, LEADER, Scene},
     traces,
 };

@@ -1,7 +1,9 @@
 //! The options of transports, each set to its minimum and maximum: the row is measured, or has a reason that names the
 //! system's limit.
 
-use crate::support::{Verdict, listed, only, run, sampled::sampled};
+use ipcmark_harness::sampled;
+
+use crate::support::{Verdict, listed, only, run};
 use ipcmark_harness::Test;
 use ipcmark_results::{Case, RunResult, Status};
 use ipcmark_transport::number;

@@ -7,7 +7,6 @@ pub mod namespaces;
 pub mod processes;
 pub mod pty;
 pub mod runs;
-pub mod sampled;
 pub mod scene;
 pub mod tracer;
 pub mod traces;

@@ -14,7 +14,8 @@
 //! The name of each test is `TRANSPORT/WAIT/CHECK`. `IPCMARK_CONFORM` selects tests by name; unknown names are
 //! an error: `IPCMARK_CONFORM=shm-ring/spin cargo test -p ipcmark-conformance --test native`, or for any kind of
 //! transport `make conformance NAME=shm-ring/spin`. A check that a transport cannot run is an ignored test with
-//! the reason.
+//! the reason. So is a check that kills processes of a library, except with one of its waits, another each time:
+//! `IPCMARK_TEST_ALL=1`, which `make conformance` sets, runs it with each.
 //!
 //! A test target runs in its own namespaces, where the system allows them.
 
@@ -41,7 +42,8 @@ use std::{
     time::Duration,
 };
 
-use ipcmark_transport::{Availability, Wait};
+use ipcmark_harness::is_drawn;
+use ipcmark_transport::{Availability, Definition, Wait};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 pub use check::Check;
@@ -153,6 +155,20 @@ fn trial(subject: Arc<LockedTransport>, wait: Wait, check: Check) -> Trial {
 fn reason_to_skip(suite: &Suite, wait: Wait, check: Check) -> Option<String> {
     match suite.probe() {
         Availability::Unavailable { reason, .. } => Some(reason),
-        Availability::Available { .. } => check.exempt(suite.definition(), wait).map(str::to_owned),
+        Availability::Available { .. } => {
+            let exempt = check.exempt(suite.definition(), wait);
+            exempt.or_else(|| not_drawn(suite.definition(), wait, check)).map(str::to_owned)
+        }
     }
+}
+
+/// These checks take half of the suite's time, and what they find in a library hardly depends on the wait.
+fn not_drawn(definition: &Definition, wait: Wait, check: Check) -> Option<&'static str> {
+    let waits = &definition.capabilities.waits;
+    let at = waits.iter().position(|one| *one == wait)?;
+    let is_drawn = !check.kills
+        || suite::is_all_ours(definition)
+        || is_drawn((&definition.name, check.name), waits.len(), at);
+    (!is_drawn)
+        .then_some("this time it runs with another wait; IPCMARK_TEST_ALL=1 runs it with each")
 }

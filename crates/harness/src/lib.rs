@@ -18,6 +18,7 @@
 
 mod namespaces;
 mod play;
+mod sampled;
 mod test;
 mod visible;
 
@@ -25,6 +26,7 @@ use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Trial};
 
+pub use sampled::{first_and_step, is_drawn, sampled};
 pub use test::{Test, Verdict};
 
 /// Defines `tests()`: one test of each function, under the function's name.
