@@ -110,9 +110,7 @@ pub(crate) fn run(
     // SAFETY: this process has one thread, and the child only makes the loop's own calls.
     match unsafe { libc::fork() } {
         0 => {
-            pin(1);
-            // SAFETY: only asks to end with the parent.
-            unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+            begin_follower();
             let (out, back) = ways.follower;
             let Ok(()) = work.follow(&mut floor, || {
                 let number = receive(back);
@@ -148,6 +146,13 @@ fn number_of(message: &[u8]) -> u64 {
 #[inline(always)]
 fn until(mut attempt: impl FnMut() -> bool) {
     while !attempt() {}
+}
+
+/// Pins a forked follower, which ends with its parent: it may poll, and would do so for ever.
+pub(crate) fn begin_follower() {
+    pin(1);
+    // SAFETY: only asks to end with the parent.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
 }
 
 /// Pins this process to the `n`-th usable processor, as the engine chooses on a machine with two

@@ -18,7 +18,7 @@ use ipcmark_transport::{
 };
 
 use crate::{
-    bare::{pin, shared_page, unpin},
+    bare::{begin_follower, pin, shared_page, unpin},
     blocks::now_ns,
 };
 
@@ -99,7 +99,7 @@ fn measure<T: Transport>(transport: &T) -> Vec<f64> {
     // SAFETY: the threads that opened the ends have ended, and the child only runs the loops.
     match unsafe { libc::fork() } {
         0 => {
-            pin(1);
+            begin_follower();
             follow(&mut follower, control);
             exit(0);
         }

@@ -87,7 +87,7 @@ fn through(
     // SAFETY: this process has one thread, and the child only makes the loop's own calls.
     match unsafe { libc::fork() } {
         0 => {
-            pin(1);
+            bare::begin_follower();
             Side { ends: ways.follower, bytes, shared, write, read }.receive(&mut floor);
             exit(0);
         }
