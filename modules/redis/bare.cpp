@@ -1,4 +1,5 @@
-// A bare program of PUBLISH and SUBSCRIBE with hiredis, the baseline for redis-pubsub.
+// A bare program of PUBLISH and SUBSCRIBE with hiredis, the baseline for redis-pubsub; if IS_LIST, of RPUSH and BLPOP,
+// the baseline for redis-list.
 #include "server.hpp"
 
 #include "shared/c/bare.h"
@@ -17,7 +18,7 @@ constexpr int MOST_UNANSWERED = 16;
 struct End {
     redis::Server server; // Only in the leader.
     redisContext *out = nullptr, *in = nullptr;
-    const char *sent_to = nullptr;
+    const char *sent_to = nullptr, *taken_from = nullptr;
     char *outgoing = nullptr;
     int unanswered = 0;
 };
@@ -47,6 +48,19 @@ void flush(redisContext *context) {
             bare_fail("send");
 }
 
+void subscribe(End *self) {
+    redisAppendCommand(self->in, "SUBSCRIBE %s", self->taken_from);
+    flush(self->in);
+    freeReplyObject(next(self->in));
+}
+
+void ask_for_one(End *self) {
+    const char *words[] = {"BLPOP", self->taken_from, "0"};
+    const size_t lengths[] = {5, strlen(self->taken_from), 1};
+    redisAppendCommandArgv(self->in, 3, words, lengths);
+    flush(self->in);
+}
+
 // The leader starts the server, and sends its path.
 void open_server(End *self, const struct bare *bare, char (&path)[128]) {
     const std::string directory = std::string("/tmp/") + bare->name;
@@ -73,9 +87,9 @@ static void *bare_open(const struct bare *bare) {
     open_server(self, bare, path);
     self->out = connect(path), self->in = connect(path);
     self->sent_to = bare->leads ? "there" : "back";
-    redisAppendCommand(self->in, "SUBSCRIBE %s", bare->leads ? "back" : "there");
-    flush(self->in);
-    freeReplyObject(next(self->in));
+    self->taken_from = bare->leads ? "back" : "there";
+    if (!IS_LIST)
+        subscribe(self);
     for (const redisContext *const context : {self->out, self->in})
         if (bare->spins)
             fcntl(context->fd, F_SETFL, O_NONBLOCK);
@@ -86,8 +100,8 @@ static void *bare_open(const struct bare *bare) {
 static void bare_send(void *end, const struct bare *bare, uint64_t number) {
     auto *self = static_cast<End *>(end);
     bare_write(self->outgoing, number);
-    const char *words[] = {"PUBLISH", self->sent_to, self->outgoing};
-    const size_t lengths[] = {7, strlen(self->sent_to), bare->payload};
+    const char *words[] = {IS_LIST ? "RPUSH" : "PUBLISH", self->sent_to, self->outgoing};
+    const size_t lengths[] = {IS_LIST ? 5u : 7u, strlen(self->sent_to), bare->payload};
     if (self->unanswered == MOST_UNANSWERED) {
         freeReplyObject(next(self->out));
         self->unanswered--;
@@ -98,10 +112,13 @@ static void bare_send(void *end, const struct bare *bare, uint64_t number) {
 }
 
 static uint64_t bare_receive(void *end, const struct bare *bare) {
+    constexpr size_t PARTS = IS_LIST ? 2 : 3;
+    if (IS_LIST)
+        ask_for_one(static_cast<End *>(end));
     redisReply *const reply = next(static_cast<End *>(end)->in);
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3 || reply->element[2]->len != bare->payload)
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != PARTS || reply->element[PARTS - 1]->len != bare->payload)
         bare_fail("receive a whole message");
-    const uint64_t number = bare_read(reply->element[2]->str);
+    const uint64_t number = bare_read(reply->element[PARTS - 1]->str);
     freeReplyObject(reply);
     return number;
 }

@@ -1,5 +1,5 @@
-/* A bare program of UCX's tagged messages, with the calls of the library's own ucx_perftest, the baseline for
- * ucx-shm. */
+/* A bare program of UCX's tagged messages, with the calls of the library's own ucx_perftest, the baseline for ucx-shm,
+ * ucx-tcp and ucx-cma. */
 #include "bare_ucx.h"
 
 enum { TAG = 1 };

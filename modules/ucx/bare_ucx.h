@@ -22,13 +22,17 @@ static inline void bare_check(ucs_status_t status, const char *what) {
         bare_fail(what);
 }
 
-/* Makes a worker for messages of one kind: UCP_FEATURE_TAG or UCP_FEATURE_AM. */
+/* Makes a worker for messages of one kind, UCP_FEATURE_TAG or UCP_FEATURE_AM. The build defines which LAYERS of UCX may
+ * carry them, and over which network DEVICES. */
 static inline void bare_start(struct bare_ucx *self, const struct bare *bare, uint64_t feature) {
     const ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES,
                                  .features = feature | (bare->spins ? 0 : UCP_FEATURE_WAKEUP)};
     const ucp_worker_params_t single = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
                                         .thread_mode = UCS_THREAD_MODE_SINGLE};
-    setenv("UCX_TLS", "posix,self", 1);
+    setenv("UCX_TLS", LAYERS, 1);
+#ifdef DEVICES
+    setenv("UCX_NET_DEVICES", DEVICES, 1);
+#endif
     bare_check(ucp_init(&params, NULL, &self->context), "make a context");
     bare_check(ucp_worker_create(self->context, &single, &self->worker), "make a worker");
     if (!bare->spins)

@@ -7,7 +7,7 @@ mod bare_session;
 use std::{thread, time::Duration};
 
 use bare::{Asked, Failure};
-use bare_session::{BareEnd, Room};
+use bare_session::{BareEnd, Link, Room};
 use zenoh::{
     Session, Wait,
     handlers::FifoChannelHandler,
@@ -18,7 +18,7 @@ use zenoh::{
 const KEY: &str = "query";
 
 fn main() -> Result<(), Failure> {
-    bare_session::run::<Ports>()
+    bare_session::run::<Ports>(Link::Unix)
 }
 
 enum Side {

@@ -1,6 +1,6 @@
 //! The common code of zenoh's bare programs: two processes with a session each, and room for a message.
 
-use std::{fs, thread, time::Duration};
+use std::{fs, net::TcpListener, path::Path, thread, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use zenoh::{Config, Session, Wait, bytes::ZBytes, handlers::FifoChannelHandler};
@@ -18,19 +18,39 @@ pub trait BareEnd: Sized {
     fn receive(&mut self) -> Result<u64, Failure>;
 }
 
+/// The carrier of a session's frames.
+#[allow(dead_code, reason = "each program uses one of them")]
+pub enum Link {
+    Unix,
+    Tcp,
+    /// A Unix socket, which carries a message's position in shared memory.
+    Shm,
+}
+
+impl Link {
+    fn endpoint(&self, directory: &Path) -> Result<String, Failure> {
+        match self {
+            Self::Unix | Self::Shm => {
+                Ok(format!("unixsock-stream/{}", directory.join("zenoh").display()))
+            }
+            Self::Tcp => Ok(format!("tcp/{}", TcpListener::bind("127.0.0.1:0")?.local_addr()?)),
+        }
+    }
+}
+
 /// Runs a program: its first process leads.
-pub fn run<E: BareEnd>() -> Result<(), Failure> {
+pub fn run<E: BareEnd>(link: Link) -> Result<(), Failure> {
     let asked = Asked::read()?;
-    if let Some(path) = &asked.told {
-        let mut end = E::open(start(path, false)?, false, &asked)?;
+    if let Some(endpoint) = &asked.told {
+        let mut end = E::open(start(&link, endpoint, false)?, false, &asked)?;
         bare::pin(asked.follower_cpu);
         return follow(&mut end, &asked);
     }
     let directory = std::env::temp_dir().join(bare::name());
     fs::create_dir(&directory)?;
-    let path = directory.join("zenoh").display().to_string();
-    let session = start(&path, true)?;
-    let mut follower = asked.start_other(&path)?;
+    let endpoint = link.endpoint(&directory)?;
+    let session = start(&link, &endpoint, true)?;
+    let mut follower = asked.start_other(&endpoint)?;
     let mut end = E::open(session, true, &asked)?;
     bare::pin(asked.leader_cpu);
     asked.lead(|n| {
@@ -43,13 +63,14 @@ pub fn run<E: BareEnd>() -> Result<(), Failure> {
     Ok(fs::remove_dir_all(&directory)?)
 }
 
-fn start(path: &str, leads: bool) -> Result<Session, Failure> {
-    let endpoint = format!("[\"unixsock-stream/{path}\"]");
+fn start(link: &Link, endpoint: &str, leads: bool) -> Result<Session, Failure> {
+    let endpoint = format!("[\"{endpoint}\"]");
+    let is_shared = matches!(link, Link::Shm);
     let (listen, connect) = if leads { (&*endpoint, "[]") } else { ("[]", &*endpoint) };
     let config = Config::from_json5(&format!(
         "{{ mode: \"peer\", listen: {{ endpoints: {listen} }}, connect: {{ endpoints: {connect} }}, \
            scouting: {{ multicast: {{ enabled: false }}, gossip: {{ enabled: false }} }}, \
-           transport: {{ shared_memory: {{ enabled: false }} }} }}"
+           transport: {{ shared_memory: {{ enabled: {is_shared} }} }} }}"
     ))?;
     zenoh::open(config).wait()
 }

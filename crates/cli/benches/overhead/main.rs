@@ -55,55 +55,6 @@ const STREAM_ROUNDS: usize = 21;
 /// The fewest slices at one distance for a figure.
 const FEWEST_SLICES: usize = 11;
 
-/// The transports and waits that have a bare program to compare with, and the limits of their ratios.
-const PROGRAMS: &[(&str, Wait, f64)] = &[
-    ("zeromq-ipc", Wait::Spin, 1.03),
-    ("zeromq-ipc", Wait::Block, 1.03),
-    ("boost-mq", Wait::Spin, 1.03),
-    ("boost-mq", Wait::Block, 1.03),
-    ("iceoryx-cpp", Wait::Spin, 1.03),
-    ("iceoryx2", Wait::Spin, 1.03),
-    ("fastdds-datasharing", Wait::Block, 1.03),
-    ("cyclonedds", Wait::Block, 1.03),
-    ("mpi-openmpi", Wait::Spin, 1.03),
-    ("mpi-mpich", Wait::Spin, 1.03),
-    ("dbus-direct", Wait::Spin, 1.05),
-    ("dbus-direct", Wait::Block, 1.05),
-    ("python-pipe", Wait::Spin, 1.05),
-    ("python-pipe", Wait::Block, 1.05),
-    ("python-shared-memory", Wait::Spin, 1.05),
-    ("python-shared-memory", Wait::Block, 1.05),
-    ("python-queue", Wait::Block, 1.05),
-    ("pyzmq", Wait::Spin, 1.05),
-    ("pyzmq", Wait::Block, 1.05),
-    ("zenoh-unix", Wait::Spin, 1.05),
-    ("zenoh-unix", Wait::Block, 1.05),
-    ("zenoh-query", Wait::Spin, 1.05),
-    ("zenoh-query", Wait::Block, 1.05),
-    ("ucx-shm", Wait::Spin, 1.05),
-    ("ucx-shm", Wait::Block, 1.05),
-    ("ucx-am-shm", Wait::Spin, 1.05),
-    ("ucx-am-shm", Wait::Block, 1.05),
-    ("libfabric-shm", Wait::Spin, 1.05),
-    ("grpc-cpp-stream", Wait::Spin, 1.05),
-    ("grpc-cpp-stream", Wait::Block, 1.05),
-    ("grpc-tonic-stream", Wait::Spin, 1.05),
-    ("grpc-tonic-stream", Wait::Block, 1.05),
-    ("varlink", Wait::Spin, 1.05),
-    ("varlink", Wait::Block, 1.05),
-    ("redis-pubsub", Wait::Spin, 1.05),
-    ("redis-pubsub", Wait::Block, 1.05),
-    ("nanomsg-ipc", Wait::Spin, 1.05),
-    ("nanomsg-ipc", Wait::Block, 1.05),
-    ("aeron-ipc", Wait::Spin, 1.05),
-    ("capnp-rpc", Wait::Spin, 1.05),
-    ("capnp-rpc", Wait::Block, 1.05),
-    ("lcm-udpm", Wait::Spin, 1.05),
-    ("lcm-udpm", Wait::Block, 1.05),
-    ("nats", Wait::Spin, 1.05),
-    ("nats", Wait::Block, 1.05),
-];
-
 fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
         Some(KEEPER_COMMAND) => {
@@ -306,7 +257,7 @@ fn the_contract(engine: &Engine) {
 /// (f) The limit is 1.03, and 1.05 for libraries that the seeds do not have.
 fn against_bare_programs(engine: &Engine) {
     println!("\n(f) round trip of 64 B through the engine ÷ bare program of the same calls");
-    for (name, wait, limit) in PROGRAMS.iter().filter(|(name, ..)| is_wanted_row(name)) {
+    for (name, wait, limit) in programs::PROGRAMS.iter().filter(|(name, ..)| is_wanted_row(name)) {
         let Some(program) = programs::program(name) else {
             println!("  {name:40} not there; `make overhead` builds it where the library is");
             continue;

@@ -2,10 +2,80 @@
 
 use std::{path::PathBuf, process::Command};
 
+use ipcmark_transport::Wait;
+
 use crate::blocks::{self, MeasuredBlock, Work};
 
 /// The directory into which `make overhead` builds them.
 const DIRECTORY_VARIABLE: &str = "IPCMARK_BARE_DIR";
+
+/// The transports and waits that have a bare program to compare with, and the limits of their ratios.
+pub(crate) const PROGRAMS: &[(&str, Wait, f64)] = &[
+    ("zeromq-ipc", Wait::Spin, 1.03),
+    ("zeromq-ipc", Wait::Block, 1.03),
+    ("boost-mq", Wait::Spin, 1.03),
+    ("boost-mq", Wait::Block, 1.03),
+    ("iceoryx-cpp", Wait::Spin, 1.03),
+    ("iceoryx2", Wait::Spin, 1.03),
+    ("fastdds-datasharing", Wait::Block, 1.03),
+    ("cyclonedds", Wait::Block, 1.03),
+    ("mpi-openmpi", Wait::Spin, 1.03),
+    ("mpi-mpich", Wait::Spin, 1.03),
+    ("dbus-direct", Wait::Spin, 1.05),
+    ("dbus-direct", Wait::Block, 1.05),
+    ("dbus-daemon", Wait::Spin, 1.05),
+    ("dbus-daemon", Wait::Block, 1.05),
+    ("dbus-broker", Wait::Spin, 1.05),
+    ("dbus-broker", Wait::Block, 1.05),
+    ("python-pipe", Wait::Spin, 1.05),
+    ("python-pipe", Wait::Block, 1.05),
+    ("python-shared-memory", Wait::Spin, 1.05),
+    ("python-shared-memory", Wait::Block, 1.05),
+    ("python-queue", Wait::Block, 1.05),
+    ("pyzmq", Wait::Spin, 1.05),
+    ("pyzmq", Wait::Block, 1.05),
+    ("zenoh-unix", Wait::Spin, 1.05),
+    ("zenoh-unix", Wait::Block, 1.05),
+    ("zenoh-tcp", Wait::Spin, 1.05),
+    ("zenoh-tcp", Wait::Block, 1.05),
+    ("zenoh-shm", Wait::Spin, 1.05),
+    ("zenoh-shm", Wait::Block, 1.05),
+    ("zenoh-query", Wait::Spin, 1.05),
+    ("zenoh-query", Wait::Block, 1.05),
+    ("ucx-shm", Wait::Spin, 1.05),
+    ("ucx-shm", Wait::Block, 1.05),
+    ("ucx-tcp", Wait::Spin, 1.05),
+    ("ucx-tcp", Wait::Block, 1.05),
+    ("ucx-cma", Wait::Spin, 1.05),
+    ("ucx-cma", Wait::Block, 1.05),
+    ("ucx-am-shm", Wait::Spin, 1.05),
+    ("ucx-am-shm", Wait::Block, 1.05),
+    ("libfabric-shm", Wait::Spin, 1.05),
+    ("grpc-cpp-stream", Wait::Spin, 1.05),
+    ("grpc-cpp-stream", Wait::Block, 1.05),
+    ("grpc-cpp-unary", Wait::Spin, 1.05),
+    ("grpc-cpp-unary", Wait::Block, 1.05),
+    ("grpc-tonic-stream", Wait::Spin, 1.05),
+    ("grpc-tonic-stream", Wait::Block, 1.05),
+    ("grpc-tonic-unary", Wait::Spin, 1.05),
+    ("grpc-tonic-unary", Wait::Block, 1.05),
+    ("varlink", Wait::Spin, 1.05),
+    ("varlink", Wait::Block, 1.05),
+    ("redis-pubsub", Wait::Spin, 1.05),
+    ("redis-pubsub", Wait::Block, 1.05),
+    ("redis-list", Wait::Spin, 1.05),
+    ("redis-list", Wait::Block, 1.05),
+    ("nanomsg-ipc", Wait::Spin, 1.05),
+    ("nanomsg-ipc", Wait::Block, 1.05),
+    ("aeron-ipc", Wait::Spin, 1.05),
+    ("aeron-udp", Wait::Spin, 1.05),
+    ("capnp-rpc", Wait::Spin, 1.05),
+    ("capnp-rpc", Wait::Block, 1.05),
+    ("lcm-udpm", Wait::Spin, 1.05),
+    ("lcm-udpm", Wait::Block, 1.05),
+    ("nats", Wait::Spin, 1.05),
+    ("nats", Wait::Block, 1.05),
+];
 
 /// The bare program of a transport, if it was built.
 pub(crate) fn program(transport: &str) -> Option<PathBuf> {
