@@ -3,6 +3,7 @@
 
 #[path = "../../shared/rust/bare.rs"]
 mod bare;
+mod bare_connection;
 #[expect(dead_code, reason = "calls are the other row's")]
 mod rpc;
 
@@ -10,7 +11,7 @@ use std::{fs, future::poll_fn, path::Path, pin::Pin, task::Poll};
 
 use bare::{Asked, Failure};
 use bytes::{Bytes, BytesMut};
-use rpc::{Exchange, Message};
+use rpc::Message;
 use tokio::{
     net::UnixListener,
     runtime::{Builder, Runtime},
@@ -18,10 +19,7 @@ use tokio::{
     task::yield_now,
 };
 use tokio_stream::Stream;
-use tonic::{
-    Streaming,
-    transport::{Endpoint, Server},
-};
+use tonic::Streaming;
 
 fn main() -> Result<(), Failure> {
     let asked = Asked::read()?;
@@ -55,21 +53,14 @@ struct BareEnd {
 
 impl BareEnd {
     async fn connect(path: &Path, payload: usize, spins: bool) -> Result<Self, Failure> {
-        let channel =
-            Endpoint::from_shared(format!("unix://{}", path.display()))?.connect().await?;
         let (outgoing, items) = mpsc::channel(1);
-        let mut client = rpc::client(channel, rpc::most_bytes(payload));
+        let mut client = bare_connection::connect(path, payload).await?;
         let incoming = rpc::open_stream(&mut client, items).await?;
         Ok(Self { outgoing, incoming, room: room(payload), spins })
     }
 
     async fn listen(listener: UnixListener, payload: usize, spins: bool) -> Result<Self, Failure> {
-        let (socket, _) = listener.accept().await?;
-        let (streams, mut arrivals) = mpsc::channel(1);
-        let (calls, _) = mpsc::channel(1);
-        let service = Exchange { streams, calls, most_bytes: rpc::most_bytes(payload) };
-        let incoming = tokio_stream::once(Ok::<_, std::io::Error>(socket));
-        tokio::spawn(Server::builder().serve_with_incoming(service, incoming));
+        let (mut arrivals, _) = bare_connection::listen(listener, payload).await?;
         let arrival = arrivals.recv().await.ok_or("the leader has not come")?;
         let (outgoing, incoming) = (arrival.back, arrival.incoming);
         Ok(Self { outgoing, incoming, room: room(payload), spins })

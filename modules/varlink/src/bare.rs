@@ -5,21 +5,18 @@
 mod bare;
 #[expect(dead_code, reason = "the set-up of the row needs the rest")]
 mod message;
+#[path = "../../shared/rust/wait.rs"]
+mod wait;
 
 use std::{
     fs,
-    future::{Future, poll_fn},
     os::unix::net::{UnixListener, UnixStream},
-    pin::pin,
-    task::Poll,
 };
 
 use bare::{Asked, Failure};
 use message::{Exchanged, Method};
-use tokio::{
-    runtime::{Builder, Runtime},
-    task::yield_now,
-};
+use tokio::runtime::{Builder, Runtime};
+use wait::wait;
 use zlink::{Call, Reply, tokio::unix};
 
 fn main() -> Result<(), Failure> {
@@ -66,20 +63,6 @@ impl BareEnd {
     fn read(message: &mut [u8], text: &str) -> Result<u64, Failure> {
         let len = message::decode(text, message)?;
         bare::read(&message[..len], message.len())
-    }
-}
-
-/// Waits for work of the library, sleeping or not.
-async fn wait<T>(work: impl Future<Output = T>, spins: bool) -> T {
-    if !spins {
-        return work.await;
-    }
-    let mut work = pin!(work);
-    loop {
-        if let Poll::Ready(done) = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await {
-            return done;
-        }
-        yield_now().await;
     }
 }
 

@@ -19,7 +19,7 @@ use zenoh::{
     },
 };
 
-/// Room for many messages, as much as the row's.
+/// Room for many messages.
 const POOL: usize = 1 << 20;
 
 /// Set in the processes that measure.
