@@ -57,7 +57,6 @@ struct End {
 
     size_t next_image = 0;
     aeron_image_t *held = nullptr; // The image of the taken message, which lies in the log.
-    bool is_released = false;      // The taken message is not needed any more.
     const uint8_t *message = nullptr;
     size_t len = 0;
 };
@@ -242,9 +241,8 @@ int poll_image(End &self, aeron_image_t *image, ipcmark_error *error) {
     return aeron_image_is_closed(image) ? fail_gone(error) : IPCMARK_WOULD_BLOCK;
 }
 
-// Advances past a released message that lies in the log.
+// Advances past the last message, if it lies in the log: only now, because its peer waited for the answer before.
 int advance(End &self, ipcmark_error *error) {
-    self.is_released = false;
     if (self.held && aeron_image_controlled_poll(self.held, pass, nullptr, 1) < 0)
         return fail(error, "read", "a log of Aeron");
     self.held = nullptr;
@@ -253,9 +251,8 @@ int advance(End &self, ipcmark_error *error) {
 
 int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
     auto &self = *static_cast<End *>(end);
-    if (self.is_released)
-        if (const int result = advance(self, error))
-            return result;
+    if (const int result = advance(self, error))
+        return result;
     const auto &images = self.client.images;
     self.message = nullptr;
     for (size_t n = 0; n < images.size(); n++) {
@@ -273,13 +270,6 @@ int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
         return IPCMARK_DONE;
     }
     return would_block(self, error);
-}
-
-// The peer waits for an answer now, so that the next take advances the log.
-int release(void *end, const void *, ipcmark_error *) {
-    auto &self = *static_cast<End *>(end);
-    self.is_released = true;
-    return IPCMARK_DONE;
 }
 
 // The definition ---------------------------------------------------------------------------------
@@ -320,7 +310,6 @@ ipcmark_transport describe(const char *name, const char *summary, uint32_t carri
     transport.open = open_end;
     transport.publish = publish;
     transport.take = take;
-    transport.release = release;
     transport.close = close_end;
     transport.check = check;
     return transport;
