@@ -16,6 +16,9 @@ const SLEEPING_NS: f64 = 1.5e6;
 const FEWEST: f64 = 8.0;
 const LONGEST_NS: f64 = 4e6;
 
+/// At most one sleep in so many round trips does not count.
+const FEW: u64 = 50;
+
 /// The blocks of round trips that a side must have in a round.
 pub(crate) const ENOUGH: usize = 5;
 
@@ -89,19 +92,41 @@ pub(crate) fn compare(rounds: &[[Blocks; 2]], enough: usize) -> Ratios {
         reference.is_none()
             || of_block([side.probe_before_ns[at], side.probe_after_ns[at]]) == reference
     };
-    // Blocks in which ends that should sleep did not, or did, are compared with their like.
-    let location = |side: &Blocks, awake: Option<bool>| {
-        let chosen = (0..side.len()).filter(|at| counts(side, *at));
-        let chosen = chosen.filter(|at| awake.is_none_or(|awake| side.is_awake(*at) == awake));
+    let location = |side: &Blocks, slept: Slept| {
+        let chosen =
+            (0..side.len()).filter(|at| counts(side, *at) && Slept::in_block(side, *at) == slept);
         let means: Vec<f64> = chosen.filter_map(|at| side.location_mean_ns(at)).collect();
         stats::median(&means).filter(|_| means.len() >= enough)
     };
     let ratio = |[ours, theirs]: &[Blocks; 2]| {
-        let alike = [Some(false), Some(true), None];
-        alike.into_iter().find_map(|awake| Some(location(ours, awake)? / location(theirs, awake)?))
+        let alike = [Slept::Mostly, Slept::Never];
+        alike.into_iter().find_map(|slept| Some(location(ours, slept)? / location(theirs, slept)?))
     };
     let ratios = rounds.iter().filter_map(ratio);
     Ratios { floor_ns: reference.map(|at| distances.all()[at].floor_ns), ratios: ratios.collect() }
+}
+
+/// How many round trips of a block the leader slept in. Only blocks that are alike in it are compared: a library that
+/// polls before it sleeps may keep both ends awake for a while, and a round trip with a sleep takes far longer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Slept {
+    /// In none, as far as can be seen; or it never sleeps.
+    Never,
+    /// In some: a mixture of two times.
+    Sometimes,
+    /// In half of them at least.
+    Mostly,
+}
+
+impl Slept {
+    fn in_block(side: &Blocks, at: usize) -> Self {
+        let sleeps = side.sleeps.get(at).copied().unwrap_or(0);
+        match side.is_awake(at) {
+            false if !side.sleeps.is_empty() => Self::Mostly,
+            _ if sleeps * FEW <= side.events[at] => Self::Never,
+            _ => Self::Sometimes,
+        }
+    }
 }
 
 fn both_probes(side: &Blocks) -> impl Iterator<Item = [f64; 2]> {

@@ -23,6 +23,7 @@ mod measured;
 mod modules;
 mod programs;
 mod readings;
+mod servers;
 mod shown;
 mod slices;
 mod streams;
@@ -39,6 +40,7 @@ use ipcmark_results::Touch;
 use ipcmark_transport::Wait;
 use measured::{Engine, Latency};
 use readings::Words;
+use servers::HeldServers;
 use shown::{Limit, show, show_blocks, show_ratios};
 use slices::{SliceRatios, Slices};
 
@@ -262,6 +264,7 @@ fn against_bare_programs(engine: &Engine) {
             println!("  {name:40} not there; `make overhead` builds it where the library is");
             continue;
         };
+        let _held = (*wait == Wait::Spin).then(HeldServers::new);
         against(engine, name, *wait, *limit, |work, sample| {
             programs::round_trips(&program, 64, work, sample.cpus)
         });
