@@ -78,8 +78,8 @@ pub(crate) struct Ratios {
     pub ratios: Vec<f64>,
 }
 
-/// Divides the median block of a row by that of a bare program in each round in which both have `enough`, at the distance
-/// with most blocks.
+/// Divides the median block of a row by that of a bare program in each round in which both have `enough` that are alike,
+/// at the distance with most blocks.
 pub(crate) fn compare(rounds: &[[Blocks; 2]], enough: usize) -> Ratios {
     let probes: Vec<f64> =
         rounds.iter().flatten().flat_map(both_probes).flat_map(<[f64; 2]>::from).collect();
@@ -120,11 +120,10 @@ enum Slept {
 
 impl Slept {
     fn in_block(side: &Blocks, at: usize) -> Self {
-        let sleeps = side.sleeps.get(at).copied().unwrap_or(0);
-        match side.is_awake(at) {
-            false if !side.sleeps.is_empty() => Self::Mostly,
-            _ if sleeps * FEW <= side.events[at] => Self::Never,
-            _ => Self::Sometimes,
+        match side.sleeps.get(at) {
+            Some(_) if !side.is_awake(at) => Self::Mostly,
+            Some(sleeps) if sleeps * FEW > side.events[at] => Self::Sometimes,
+            _ => Self::Never,
         }
     }
 }
