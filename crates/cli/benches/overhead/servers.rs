@@ -1,8 +1,8 @@
 //! Servers between the two ends, held on one processor while both sides of a comparison spin.
 //!
 //! On two processors a server shares one with an end that polls, and the scheduler has two ways to place it that each
-//! keep themselves up: it wakes on the processor of the end that has sent, or stays where it was. A round trip takes 1.6
-//! times as long in the second, and a bare program falls into it more seldom.
+//! keep themselves up: it wakes on the processor of the end that has sent, or stays where it was. A round trip takes
+//! about 1.6 times as long in the second, and a bare program falls into it more seldom.
 
 use std::{
     env,
@@ -57,6 +57,6 @@ fn write_script(at: &Path, server: &Path) {
 }
 
 fn set_path(path: &OsString) {
-    // SAFETY: the benchmark has one thread.
+    // SAFETY: between two comparisons the benchmark has one thread; those of a run end with it.
     unsafe { env::set_var("PATH", path) };
 }
