@@ -51,16 +51,12 @@ pub struct ShmSlotEndpoint {
     _region: Region,
 }
 
-/// The location of a message.
-#[derive(Clone, Copy)]
+/// The location of a message, in the travelling room or else in one end's own. Not its address: a load of that would wait
+/// for its store, while the processor predicts a branch to one of two addresses that have long been loaded.
+#[derive(Clone, Copy, Default)]
 struct MessageLocation {
-    room: NonNull<u8>,
     len: usize,
-}
-
-impl MessageLocation {
-    /// No message.
-    const NONE: Self = Self { room: NonNull::dangling(), len: 0 };
+    travels: bool,
 }
 
 /// The memory that one end writes, that is its word and its own room, and the word that it sleeps on.
@@ -130,8 +126,8 @@ impl Transport for ShmSlot {
             travelling: region.at(TRAVELLING),
             words: PackedWords::new(payload, settings.role.is_leader()),
             wait: settings.wait,
-            loaned: MessageLocation::NONE,
-            taken: MessageLocation::NONE,
+            loaned: MessageLocation::default(),
+            taken: MessageLocation::default(),
             _region: region,
         })
     }
@@ -143,9 +139,10 @@ impl ShmSlotEndpoint {
     #[inline(always)]
     fn wait_for(
         &mut self,
+        looks: u32,
         attempt: impl Fn(&mut Self) -> Result<Step, Error>,
     ) -> Result<Step, Error> {
-        for _ in 1..LOOKS {
+        for _ in 1..looks {
             if attempt(self)? == Step::Done {
                 return Ok(Step::Done);
             }
@@ -194,21 +191,26 @@ impl ShmSlotEndpoint {
     fn look_for_message(&mut self) -> Result<Step, Error> {
         self.words.look(self.theirs.word())?;
         let Some((len, travels)) = self.words.receive() else { return Ok(Step::WouldBlock) };
-        self.taken = self.place(travels, self.theirs.room, len);
+        self.taken = MessageLocation { len, travels };
         Ok(Step::Done)
     }
 
-    /// A message in the travelling room, or else in one end's own.
-    #[inline(always)]
-    fn place(&self, travels: bool, own: NonNull<u8>, len: usize) -> MessageLocation {
-        // Not a selection of one of two addresses, which would wait for both, but a branch that the processor predicts.
-        if travels { MessageLocation { room: self.travelling, len } } else { in_its_own(own, len) }
+    /// Takes any message, of which the answer in a ping-pong is the most frequent.
+    #[inline(never)]
+    fn take_any(&mut self) -> Result<Step, Error> {
+        let looks = if self.words.awaits_answer() { 1 } else { LOOKS };
+        self.wait_for(looks, Self::look_for_message)
     }
 
-    /// True if a message lies in the travelling room.
+    /// The address of a message that lies in the travelling room or else in an end's `own`.
     #[inline(always)]
-    fn travels(&self, message: MessageLocation) -> bool {
-        message.room == self.travelling
+    fn address(&self, message: MessageLocation, own: NonNull<u8>) -> NonNull<u8> {
+        if message.travels { self.travelling } else { in_its_own(own) }
+    }
+
+    #[inline(never)]
+    fn wait_for_room(&mut self) -> Result<Step, Error> {
+        self.wait_for(LOOKS, Self::look_for_room)
     }
 
     #[inline(always)]
@@ -218,33 +220,34 @@ impl ShmSlotEndpoint {
     }
 }
 
+/// A call, so that the compiler does not select one of two addresses, which would wait for both.
 #[cold]
 #[inline(never)]
-fn in_its_own(room: NonNull<u8>, len: usize) -> MessageLocation {
-    MessageLocation { room, len }
+fn in_its_own(room: NonNull<u8>) -> NonNull<u8> {
+    room
 }
 
 impl Endpoint for ShmSlotEndpoint {
     #[inline(always)]
     fn loan(&mut self, len: usize) -> Result<Step, Error> {
-        if !self.words.has_room() && self.wait_for(Self::look_for_room)? == Step::WouldBlock {
+        if !self.words.has_room() && self.wait_for_room()? == Step::WouldBlock {
             return Ok(Step::WouldBlock);
         }
-        self.loaned = self.place(self.words.holds(), self.mine.room, len);
+        self.loaned = MessageLocation { len, travels: self.words.holds() };
         Ok(Step::Done)
     }
 
     #[inline(always)]
     fn room(&mut self) -> &mut [u8] {
+        let room = self.address(self.loaned, self.mine.room);
         // SAFETY: within the room, because `loan` was called with at most the payload; exclusive to this end
         // from `loan`, after the other end released it, until `publish` ends the loan.
-        unsafe { slice::from_raw_parts_mut(self.loaned.room.as_ptr(), self.loaned.len) }
+        unsafe { slice::from_raw_parts_mut(room.as_ptr(), self.loaned.len) }
     }
 
     #[inline(always)]
     fn publish(&mut self) -> Result<Step, Error> {
-        let travels = self.travels(self.loaned);
-        self.words.publish(self.mine.word(), self.loaned.len, travels);
+        self.words.publish(self.mine.word(), self.loaned.len, self.loaned.travels);
         self.loaned.len = 0;
         self.wake_if_asleep();
         Ok(Step::Done)
@@ -252,19 +255,24 @@ impl Endpoint for ShmSlotEndpoint {
 
     #[inline(always)]
     fn take(&mut self) -> Result<Step, Error> {
-        self.wait_for(Self::look_for_message)
+        let Some((len, travels)) = self.words.receive_answer(self.theirs.word(), LOOKS) else {
+            return self.take_any();
+        };
+        self.taken = MessageLocation { len, travels };
+        Ok(Step::Done)
     }
 
     #[inline(always)]
     fn message(&self) -> &[u8] {
+        let room = self.address(self.taken, self.theirs.room);
         // SAFETY: the length was checked to be at most the payload; the other end does not touch the room
         // until it sees `release`.
-        unsafe { slice::from_raw_parts(self.taken.room.as_ptr(), self.taken.len) }
+        unsafe { slice::from_raw_parts(room.as_ptr(), self.taken.len) }
     }
 
     #[inline(always)]
     fn release(&mut self) -> Result<(), Error> {
-        self.words.release(self.travels(self.taken));
+        self.words.release(self.taken.travels);
         self.taken.len = 0;
         Ok(())
     }

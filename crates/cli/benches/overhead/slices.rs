@@ -3,7 +3,7 @@
 //! neither the line's address nor its home processor can cause a difference.
 
 use std::{
-    hint::{black_box, spin_loop},
+    hint::spin_loop,
     os::fd::{BorrowedFd, OwnedFd},
     process::exit,
     ptr,
@@ -253,12 +253,12 @@ fn kind(slice: u64) -> SliceKind {
 /// Sends a message with this head and returns its address.
 #[inline(always)]
 fn send<E: Endpoint>(end: &mut E, seq: u64) -> *const u8 {
-    complete(|| end.loan(PAYLOAD));
+    complete(end, |end| end.loan(PAYLOAD));
     let room = end.room();
     room[..8].copy_from_slice(&seq.to_ne_bytes());
     room[8..16].copy_from_slice(&(PAYLOAD as u64).to_ne_bytes());
     let at = room.as_ptr();
-    complete(|| end.publish());
+    complete(end, E::publish);
     at
 }
 
@@ -270,19 +270,19 @@ fn receive<E: Endpoint>(end: &mut E) -> u64 {
 /// The next message's head and its address.
 #[inline(always)]
 fn received<E: Endpoint>(end: &mut E) -> (u64, *const u8) {
-    complete(|| end.take());
+    complete(end, E::take);
     let message = end.message();
-    let (seq, at) =
-        (u64::from_ne_bytes(message[..8].try_into().expect("8 bytes")), message.as_ptr());
-    assert_eq!(black_box(&message[8..16]), (PAYLOAD as u64).to_ne_bytes());
+    let word = |at: usize| u64::from_ne_bytes(message[at..at + 8].try_into().expect("8 bytes"));
+    let (seq, at) = (word(0), message.as_ptr());
+    assert_eq!(word(8), PAYLOAD as u64, "another length");
     end.release().expect("the message is released");
     (seq, at)
 }
 
 #[inline(always)]
-fn complete(mut attempt: impl FnMut() -> Result<Step, Error>) {
-    while attempt().expect("the transport works") == Step::WouldBlock {
-        spin_loop();
+fn complete<E: Endpoint>(end: &mut E, attempt: impl Fn(&mut E) -> Result<Step, Error>) {
+    while attempt(end).expect("the transport works") == Step::WouldBlock {
+        end.pause();
     }
 }
 

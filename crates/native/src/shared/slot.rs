@@ -55,8 +55,10 @@ impl Word {
 /// predicts costs nothing, and a value that passes through memory from step to step would cost five cycles each time.
 #[derive(Clone, Copy, PartialEq)]
 enum ExchangeState {
-    /// Not in step, or nothing has arrived.
+    /// Not in step.
     Other,
+    /// A message was published, and nothing was seen since.
+    Awaited,
     /// The expected answer has been seen.
     Seen,
     /// It has been received.
@@ -108,10 +110,12 @@ impl PackedWords {
         (self.received as u16).wrapping_sub(u16::from(!self.released))
     }
 
-    /// True if the other end is known to have released this end's last message.
-    #[inline]
+    /// True if the other end is known to have released this end's last message. A message that is due answers one that
+    /// has said so.
+    #[inline(always)]
     pub fn has_room(&self) -> bool {
-        Word::unpack(self.seen).done == Word::unpack(self.mine).sent
+        self.step == ExchangeState::Due
+            || Word::unpack(self.seen).done == Word::unpack(self.mine).sent
     }
 
     /// Publishes a message of `len` bytes, gives back all released room, and hands over the travelling
@@ -129,7 +133,7 @@ impl PackedWords {
         let word = Word { len: len as u32, travels, sent, done: answer };
         self.expected = Word { sent: answer, done: sent, ..word }.pack();
         self.due = Word { sent: sent.wrapping_add(1), ..word }.pack();
-        self.step = ExchangeState::Other;
+        self.step = ExchangeState::Awaited;
     }
 
     /// This end's next word, in any state.
@@ -158,6 +162,28 @@ impl PackedWords {
     fn store(&mut self, mine: &AtomicU64, word: u64) {
         self.mine = word;
         mine.store(word, Ordering::Release);
+    }
+
+    /// True if the next message is known, should the other end answer the last one in step.
+    #[inline(always)]
+    pub fn awaits_answer(&self) -> bool {
+        self.step == ExchangeState::Awaited
+    }
+
+    /// Checks up to `looks` times whether the other end's word has become the expected answer, and receives that: its
+    /// length, and true if it travels. A check is one load and one comparison. An error in a word, and any other word, is
+    /// left to [`look`](Self::look).
+    #[inline(always)]
+    pub fn receive_answer(&mut self, theirs: &AtomicU64, looks: u32) -> Option<(usize, bool)> {
+        if !self.awaits_answer() {
+            return None;
+        }
+        let expected = self.expected;
+        // Acquire pairs with the release in `store`.
+        (0..looks).find(|_| theirs.load(Ordering::Acquire) == expected)?;
+        self.seen = expected;
+        self.step = ExchangeState::Received;
+        Some(self.received_word(Word::unpack(expected)))
     }
 
     /// Loads the other end's word.
@@ -208,10 +234,15 @@ impl PackedWords {
         if u64::from(theirs.sent) == self.received {
             return None;
         }
+        self.advance(ExchangeState::Seen, ExchangeState::Received);
+        Some(self.received_word(theirs))
+    }
+
+    #[inline(always)]
+    fn received_word(&mut self, theirs: Word) -> (usize, bool) {
         self.received = theirs.sent.into();
         self.released = false;
-        self.advance(ExchangeState::Seen, ExchangeState::Received);
-        Some((theirs.len as usize, theirs.travels))
+        (theirs.len as usize, theirs.travels)
     }
 
     /// Releases the received message, which `travels` or not. The next message or `acknowledge` tells the

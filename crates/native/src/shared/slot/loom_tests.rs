@@ -45,6 +45,21 @@ impl End<'_> {
             }
             thread::yield_now();
         };
+        self.read(message, travels);
+    }
+
+    /// The next message, if it must be the answer to the last one.
+    fn receive_answer(&mut self, message: usize) {
+        let travels = loop {
+            match self.words.receive_answer(&self.shared.words[1 - self.me], 1) {
+                Some((_, travels)) => break travels,
+                None => thread::yield_now(),
+            }
+        };
+        self.read(message, travels);
+    }
+
+    fn read(&mut self, message: usize, travels: bool) {
         let room = if travels { 2 } else { 1 - self.me };
         // SAFETY: as above.
         let seen = self.shared.rooms[room].with(|cell| unsafe { *cell });
@@ -70,6 +85,19 @@ fn ping_pong_never_touches_bytes_of_the_other_end() {
     check(
         |end| (1..=2).for_each(|n| (end.send(n), end.receive(n + 10)).1),
         |end| (1..=2).for_each(|n| (end.receive(n), end.send(n + 10)).1),
+    );
+}
+
+#[test]
+fn expected_answers_never_touch_bytes_of_the_other_end() {
+    check(
+        |end| (1..=2).for_each(|n| (end.send(n), end.receive_answer(n + 10)).1),
+        |end| {
+            end.receive(1);
+            end.send(11);
+            end.receive_answer(2);
+            end.send(12);
+        },
     );
 }
 
