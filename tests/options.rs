@@ -77,7 +77,7 @@ fn every_option_works_at_both_its_ends(share: usize) {
         ends(&entry.accepts).into_iter().zip(waits).map(move |(value, wait)| (entry, value, wait))
     });
     for (Entry { transport, key, .. }, value, wait) in sampled(share, of_share) {
-        let words = format!("-t {transport} -s 4k -n 20 --trials 1 -w {wait} --format json");
+        let words = format!("-t {transport} -s 2k -n 20 --trials 1 -w {wait} --format json");
         let set = format!("--set {transport}.{key}={value}");
         let result = told(&format!("run {words} {set}"));
         for why in result.cases.iter().filter_map(failure) {

@@ -28,8 +28,8 @@ pub trait Notifier {
 /// The capacity of the ring of each direction.
 pub const CAPACITY: OptionSpec = OptionSpec::new(
     "capacity",
-    "64k..64M",
-    "64 KiB, or four of the largest messages",
+    "8k..64M",
+    "four of the largest messages, and at least 8 KiB between spinning ends, else 64 KiB",
     "bytes that the ring of each direction holds",
 );
 
@@ -49,7 +49,9 @@ fn ring_size(capacity: usize) -> usize {
 /// The number of bytes for the records of a ring.
 fn capacity(settings: &Settings) -> Result<usize, Error> {
     let payload = settings.payload;
-    let Some(set) = settings.number("capacity") else { return Ok(ring::standard(payload)) };
+    let Some(set) = settings.number("capacity") else {
+        return Ok(ring::standard(payload, settings.wait));
+    };
     let (set, least) = (set as usize, ring::least(payload));
     if set < least {
         let cause = format!("two messages of {payload} bytes take {least}");

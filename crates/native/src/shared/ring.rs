@@ -12,7 +12,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use ipcmark_transport::{Error, Step};
+use ipcmark_transport::{Error, Step, Wait};
 
 use super::{
     corrupt,
@@ -27,8 +27,10 @@ pub const LINE: usize = 64;
 const PAYLOAD: usize = 16;
 /// The word that marks the rest of the ring as empty.
 const NOTHING: u64 = u64::MAX;
-/// The smallest ring in bytes.
-const SMALLEST: usize = 64 << 10;
+/// The bytes of the smallest ring between ends that only spin: both rings fit into a first-level cache of 32 KiB.
+const SMALLEST_SPINNING: usize = 8 << 10;
+/// The bytes of the smallest ring of an end that may sleep: many messages arrive while it wakes up.
+const SMALLEST_SLEEPING: usize = 64 << 10;
 /// The number of largest messages that fit at least.
 const MESSAGES: usize = 4;
 
@@ -50,8 +52,9 @@ fn record(len: usize) -> usize {
 
 /// The default size of a ring's records. Not a power of two: neither end needs the remainder of a
 /// division, and with the largest payload that would double the memory.
-pub fn standard(payload: usize) -> usize {
-    SMALLEST.max(MESSAGES * record(payload))
+pub fn standard(payload: usize, wait: Wait) -> usize {
+    let smallest = if wait == Wait::Spin { SMALLEST_SPINNING } else { SMALLEST_SLEEPING };
+    smallest.max(MESSAGES * record(payload))
 }
 
 /// The fewest bytes with which no message can block forever: at any position, the record and the

@@ -22,7 +22,7 @@ struct Heap {
 
 impl Heap {
     fn new(payload: usize) -> Self {
-        Self::with(standard(payload), payload)
+        Self::with(standard(payload, Wait::Spin), payload)
     }
 
     fn with(capacity: usize, payload: usize) -> Self {
@@ -91,6 +91,16 @@ fn four_of_the_largest_messages_fit_and_then_no_more() {
 }
 
 /// In the smallest ring, a message of any length finds room behind any previous message.
+#[test]
+fn the_standard_ring_is_smaller_between_ends_that_only_spin() {
+    for (payload, spinning, sleeping) in [(64, 8 << 10, 64 << 10), (1 << 20, 4_194_560, 4_194_560)]
+    {
+        assert_eq!(standard(payload, Wait::Spin), spinning);
+        assert_eq!(standard(payload, Wait::Block), sleeping);
+        assert_eq!(standard(payload, Wait::Hybrid), sleeping);
+    }
+}
+
 #[test]
 fn the_smallest_ring_does_not_stall() {
     for payload in [16, 64, 200, 1000] {
@@ -234,7 +244,7 @@ proptest! {
                 let len = MIN_PAYLOAD + (size * (payload - MIN_PAYLOAD) as f64) as usize;
                 let sent = send(&mut producer, &message(number, len));
                 // The skipped end of the ring is shorter than one record.
-                let sure = used + 2 * record(payload) <= standard(payload);
+                let sure = used + 2 * record(payload) <= heap.capacity;
                 prop_assert!(sent || !sure, "{used} bytes used, no room for {len}");
                 if sent {
                     model.push_back(message(number, len));
