@@ -72,7 +72,8 @@ fn every_option_works_at_both_its_ends(share: usize) {
     let options = options();
     let of_share = options.iter().skip(share).step_by(SHARES).flat_map(|entry| {
         // One wait per value, in turn, starting with the one that sleeps: an option's effect seldom depends on the
-        // wait. Larger messages take a fifth of a second each if a connection has the smallest buffer.
+        // wait. Two messages must fit into the smallest ring; and larger ones take a fifth of a second each if a
+        // connection has the smallest buffer.
         let waits = entry.waits.iter().rev().cycle();
         ends(&entry.accepts).into_iter().zip(waits).map(move |(value, wait)| (entry, value, wait))
     });

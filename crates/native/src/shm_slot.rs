@@ -195,7 +195,7 @@ impl ShmSlotEndpoint {
         Ok(Step::Done)
     }
 
-    /// Takes any message, of which the answer in a ping-pong is the most frequent.
+    /// Takes any message, or waits for one; if the expected answer has not come in the polls before, polls once more.
     #[inline(never)]
     fn take_any(&mut self) -> Result<Step, Error> {
         let looks = if self.words.awaits_answer() { 1 } else { LOOKS };

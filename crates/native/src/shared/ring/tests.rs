@@ -90,7 +90,6 @@ fn four_of_the_largest_messages_fit_and_then_no_more() {
     }
 }
 
-/// In the smallest ring, a message of any length finds room behind any previous message.
 #[test]
 fn the_standard_ring_is_smaller_between_ends_that_only_spin() {
     for (payload, spinning, sleeping) in [(64, 8 << 10, 64 << 10), (1 << 20, 4_194_560, 4_194_560)]
@@ -101,6 +100,7 @@ fn the_standard_ring_is_smaller_between_ends_that_only_spin() {
     }
 }
 
+/// In the smallest ring, a message of any length finds room behind any previous message.
 #[test]
 fn the_smallest_ring_does_not_stall() {
     for payload in [16, 64, 200, 1000] {
