@@ -12,9 +12,10 @@ use ipcmark_results::{
 
 use crate::{
     caveats::sentence,
+    findings::uncertainty,
     names,
     plain::plain,
-    units::{count, duration, figure, percent, size},
+    units::{count, duration, figure, size},
 };
 
 /// Advice, with its question and its result.
@@ -119,18 +120,13 @@ fn figures(question: &AdviceQuestion, candidate: &Candidate) -> String {
 }
 
 fn time(found: Figure) -> String {
-    format!("{}{}", duration(found.value), uncertainty(found))
-}
-
-fn uncertainty(found: Figure) -> String {
-    let width = found.relative_half_width();
-    width.map_or_else(String::new, |width| format!(" ± {}", percent(width)))
+    format!("{}{}", duration(found.value), uncertainty(Some(found)))
 }
 
 /// The cost of a row. A spinning row is never cheap, even if its CPU time per message at full speed is low.
 fn price(question: &AdviceQuestion, candidate: &Candidate) -> String {
     let cores =
-        candidate.cores.map(|cores| format!("{}{}", figure(cores.value), uncertainty(cores)));
+        candidate.cores.map(|cores| format!("{}{}", figure(cores.value), uncertainty(Some(cores))));
     match (candidate.wait(), question.load, cores) {
         (Wait::Spin, _, Some(cores)) => format!("{cores} cores busy, with messages or without"),
         (_, Load::Closed, _) => match candidate.cost {

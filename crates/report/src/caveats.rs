@@ -36,7 +36,7 @@ pub fn sentence(caveat: &Caveat) -> String {
         Caveat::Oversubscribed { ends, cpus } => format!(
             "oversubscribed: {ends} ends spin on {cpus} processors, so it measures the scheduler"
         ),
-        Caveat::Disturbed(disturbance) => disturbed(*disturbance).into(),
+        Caveat::Disturbed(disturbance) => format!("suspect: {}", disturbed(*disturbance)),
         Caveat::BelowFloor { multiple } => format!(
             "suspect: {} of the floor, but no message is faster than a bare cache line",
             figure(*multiple)
@@ -51,15 +51,16 @@ pub fn sentence(caveat: &Caveat) -> String {
     }
 }
 
-fn disturbed(disturbance: Disturbance) -> &'static str {
+/// What the machine did, as the end of a sentence about one row or several.
+pub fn disturbed(disturbance: Disturbance) -> &'static str {
     match disturbance {
         Disturbance::Waited => {
-            "suspect: other programs ran on its processors for more than 0.5 % of the time"
+            "other programs ran on the processors for more than 0.5 % of the time"
         }
         Disturbance::Stolen => {
-            "suspect: the hypervisor gave its processors to others for more than 0.5 % of the time"
+            "the hypervisor gave the processors to others for more than 0.5 % of the time"
         }
-        Disturbance::Throttled => "suspect: its control group had used up its processor time",
-        Disturbance::Frequency => "suspect: the speed of the processor changed by more than 3 %",
+        Disturbance::Throttled => "the control group had used up its processor time",
+        Disturbance::Frequency => "the speed of the processor changed by more than 3 %",
     }
 }

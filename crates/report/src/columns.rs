@@ -4,7 +4,7 @@ use ipcmark_results::{Figure, Group, GroupKey, Load, Pattern, Row};
 
 use crate::{
     plain::words,
-    units::{Unit, align_points, count, figure, percent},
+    units::{Unit, align_points, count, figure, half_width, percent},
 };
 
 /// One column beside the name of the transport.
@@ -300,7 +300,7 @@ fn shown(figure: Option<Figure>, scale: Scale) -> String {
 /// Half of an interval, in percent.
 pub fn uncertainty(figure: Option<Figure>) -> String {
     let width = figure.and_then(|figure| figure.relative_half_width());
-    width.map_or_else(|| "–".into(), percent)
+    width.map_or_else(|| "–".into(), half_width)
 }
 
 /// `2`, or `2=` if other rows share it.

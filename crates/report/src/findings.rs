@@ -1,13 +1,17 @@
 //! Findings: the answers of a run, in a few lines.
 
+use std::collections::BTreeMap;
+
 use ipcmark_results::{
-    Best, Figure, Group, GroupKey, Load, Pattern, Row, RunResult, Wait, best, groups,
+    Best, Caveat, Disturbance, Figure, Group, GroupKey, Load, Pattern, Row, RunResult, Wait, best,
+    caveats, groups,
 };
 
 use crate::{
+    caveats::disturbed,
     columns::Scale,
     names::{self, Titles},
-    units::{count, duration, figure, percent},
+    units::{count, duration, figure, half_width},
 };
 
 /// The number of rows of one rank that are named; of further rows only their number is given.
@@ -34,7 +38,7 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
     if found.is_empty() {
         return found;
     }
-    found.into_iter().chain(machine(result)).collect()
+    found.into_iter().chain(machine(result)).chain(suspect(result)).collect()
 }
 
 /// The time that a sleeping receiver adds to a message one way, at each payload: its wake-ups if the kernel recorded
@@ -161,9 +165,10 @@ fn tied(rows: &[Row]) -> String {
     }
 }
 
-fn uncertainty(location: Option<Figure>) -> String {
+/// ` ± 3 %`; empty if the interval is not known.
+pub(crate) fn uncertainty(location: Option<Figure>) -> String {
     let width = location.and_then(|figure| figure.relative_half_width());
-    width.map_or_else(String::new, |width| format!(" ± {}", percent(width)))
+    width.map_or_else(String::new, |width| format!(" ± {}", half_width(width)))
 }
 
 /// The cost. For rows that spin it is not the CPU time per message, because they keep their processors busy without
@@ -201,4 +206,21 @@ fn machine(result: &RunResult) -> Option<Finding> {
         ),
     };
     Some(Finding { question: "machine".into(), answer })
+}
+
+/// How many rows the machine disturbed, and how.
+pub(crate) fn suspect(result: &RunResult) -> Option<Finding> {
+    let rows: Vec<Row> = groups(result).into_iter().flat_map(|group| group.rows).collect();
+    let mut disturbances: BTreeMap<Disturbance, u64> = BTreeMap::new();
+    for caveat in rows.iter().flat_map(caveats) {
+        if let Caveat::Disturbed(disturbance) = caveat {
+            *disturbances.entry(disturbance).or_default() += 1;
+        }
+    }
+    let all = count(rows.len() as u64);
+    let these = disturbances.into_iter().map(|(disturbance, rows)| {
+        format!("{} of {all} rows: {}", count(rows), disturbed(disturbance))
+    });
+    let answer = these.collect::<Vec<_>>().join("; ");
+    (!answer.is_empty()).then(|| Finding { question: "suspect".into(), answer })
 }

@@ -94,6 +94,11 @@ pub fn percent(part: f64) -> String {
     format!("{text} %")
 }
 
+/// Half of the relative width of an interval: as [`percent`], but `> 999 %` where more digits would say nothing more.
+pub fn half_width(width: f64) -> String {
+    if width < 9.995 { percent(width) } else { "> 999 %".into() }
+}
+
 /// A count: `1,234,567`.
 pub fn count(value: u64) -> String {
     with_separators(&value.to_string())
@@ -154,6 +159,20 @@ mod tests {
             (1e300, "1.00e300"),
         ] {
             assert_eq!(figure(value), text, "{value}");
+        }
+    }
+
+    /// On a busy machine a table once said ± 158526420 %.
+    #[test]
+    fn an_interval_is_as_wide_as_it_says_something() {
+        for (width, text) in [
+            (0.004, "0.4 %"),
+            (0.031, "3 %"),
+            (9.99, "999 %"),
+            (9.996, "> 999 %"),
+            (1.6e6, "> 999 %"),
+        ] {
+            assert_eq!(half_width(width), text, "{width}");
         }
     }
 

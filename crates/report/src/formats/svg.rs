@@ -4,7 +4,7 @@ use ipcmark_results::{Best, Pattern, Row, RunResult, Wait, best};
 
 use crate::{
     columns::Scale,
-    findings::findings,
+    findings::{findings, suspect},
     format::Format,
     names,
     plain::markup,
@@ -54,6 +54,10 @@ fn card(result: &RunResult) -> String {
     if !panels.is_empty() {
         let first = "green: the fastest, and those tied with it";
         card += &text(48, HEIGHT - 52, 20, "#4ade9d", first);
+    }
+    if let Some(suspect) = suspect(result) {
+        let words = short(&format!("suspect: {}", suspect.answer), 60);
+        card += &text(520, HEIGHT - 52, 20, "#fbbf24", &words);
     }
     if let Some(machine) = findings(result).into_iter().find(|found| found.question == "machine") {
         let words = short(&machine.answer, 100);

@@ -62,6 +62,28 @@ fn findings_list_ties_and_the_states_of_the_machine() {
     assert!(!alone.contains("findings"), "one row answers nothing: {alone}");
 }
 
+/// Once the findings of a run beside two busy loops did not mention them.
+#[test]
+fn findings_count_the_rows_that_the_machine_disturbed() {
+    let said = "1 of 3 rows: other programs ran on the processors for more than 0.5 % of the time";
+    let mut result = tie();
+    let of_all = |result: &RunResult| {
+        [table(result, 140), markdown(result), shown(result, "html"), shown(result, "svg")]
+    };
+    for text in of_all(&result) {
+        assert!(!text.contains("of 3 rows"), "{text}");
+    }
+    let Outcome::Ok { measurement } = &mut result.cases[1].outcome else { panic!("not measured") };
+    for trial in measurement.trials_mut() {
+        let waited_ns = trial.session.turns_ns / 100;
+        trial.session.processes[0].ends[0].thread.run_delay_ns = waited_ns;
+    }
+    for text in of_all(&result) {
+        assert!(text.contains(&said[..40]), "{text}");
+    }
+    assert!(table(&result, 140).contains(said), "{}", table(&result, 140));
+}
+
 #[test]
 fn a_row_that_fell_back_is_marked() {
     let mut one = case("fast", 64, Wait::Spin, 2_000);
