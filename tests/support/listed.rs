@@ -34,7 +34,13 @@ impl Library {
 
 /// All entries of the list.
 pub fn all() -> Vec<Value> {
-    serde_json::from_str(&run("list --format json").exits(0).stdout).expect("a list")
+    listed("")
+}
+
+/// The entries that a word selects; all if it is empty.
+fn listed(word: &str) -> Vec<Value> {
+    serde_json::from_str(&run(&format!("list --format json {word}")).exits(0).stdout)
+        .expect("a list")
 }
 
 /// The names of the transports that can run here.
@@ -52,10 +58,10 @@ fn those(are_wanted: impl Fn(&Value) -> bool) -> Vec<String> {
     entries.map(|entry| entry["name"].as_str().expect("a name").to_owned()).collect()
 }
 
-/// The reason why a transport cannot run here, if any.
+/// The reason why a transport cannot run here, if any. Only its own library is loaded.
 pub fn missing(name: &str) -> Option<String> {
-    let entries = all();
-    let entry = entries.iter().find(|entry| entry["name"] == name).expect("it is listed");
+    let entries = listed(name);
+    let [entry] = &entries[..] else { panic!("{name} is not listed once") };
     (entry["available"] != true).then(|| format!("{name}: {}", entry["reason"]))
 }
 
