@@ -34,23 +34,23 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
         question: titles.short(&best.group.key),
         answer: format!("{}{}", fastest(best), price(best)),
     });
-    let found: Vec<Finding> = found.chain(wake_ups(result, &titles)).collect();
+    let groups = groups(result);
+    let found: Vec<Finding> = found.chain(wake_ups(&groups, &titles)).collect();
     if found.is_empty() {
         return found;
     }
-    found.into_iter().chain(machine(result)).chain(suspect(result)).collect()
+    found.into_iter().chain(machine(result)).chain(suspect(&groups)).collect()
 }
 
 /// The time that a sleeping receiver adds to a message one way, at each payload: its wake-ups if the kernel recorded
 /// them, else an estimate if both waits were measured.
-fn wake_ups(result: &RunResult, titles: &Titles) -> Vec<Finding> {
-    let groups = groups(result);
+fn wake_ups(groups: &[Group], titles: &Titles) -> Vec<Finding> {
     let sleeps = |group: &&Group| {
         let GroupKey { pattern, wait, .. } = group.key;
         pattern == Pattern::OneWay && wait != Wait::Spin
     };
     let found = groups.iter().filter(sleeps).filter_map(|asleep| {
-        let answer = noted(asleep).or_else(|| estimated(asleep, &groups))?;
+        let answer = noted(asleep).or_else(|| estimated(asleep, groups))?;
         Some(Finding { question: titles.short(&asleep.key), answer })
     });
     found.collect()
@@ -209,15 +209,15 @@ fn machine(result: &RunResult) -> Option<Finding> {
 }
 
 /// How many rows the machine disturbed, and how.
-pub(crate) fn suspect(result: &RunResult) -> Option<Finding> {
-    let rows: Vec<Row> = groups(result).into_iter().flat_map(|group| group.rows).collect();
+pub(crate) fn suspect(groups: &[Group]) -> Option<Finding> {
+    let rows = || groups.iter().flat_map(|group| &group.rows);
     let mut disturbances: BTreeMap<Disturbance, u64> = BTreeMap::new();
-    for caveat in rows.iter().flat_map(caveats) {
+    for caveat in rows().flat_map(caveats) {
         if let Caveat::Disturbed(disturbance) = caveat {
             *disturbances.entry(disturbance).or_default() += 1;
         }
     }
-    let all = count(rows.len() as u64);
+    let all = count(rows().count() as u64);
     let these = disturbances.into_iter().map(|(disturbance, rows)| {
         format!("{} of {all} rows: {}", count(rows), disturbed(disturbance))
     });

@@ -1,6 +1,6 @@
 //! A card of 1200 × 630 to share: the machine, and the fastest rows of the smallest payload, spinning and sleeping.
 
-use ipcmark_results::{Best, Pattern, Row, RunResult, Wait, best};
+use ipcmark_results::{Best, Pattern, Row, RunResult, Wait, best, groups};
 
 use crate::{
     columns::Scale,
@@ -55,7 +55,7 @@ fn card(result: &RunResult) -> String {
         let first = "green: the fastest, and those tied with it";
         card += &text(48, HEIGHT - 52, 20, "#4ade9d", first);
     }
-    if let Some(suspect) = suspect(result) {
+    if let Some(suspect) = suspect(&groups(result)) {
         let words = short(&format!("suspect: {}", suspect.answer), 60);
         card += &text(520, HEIGHT - 52, 20, "#fbbf24", &words);
     }
