@@ -188,8 +188,8 @@ impl<'a> RowRecorder<'a> {
         };
         let names: Vec<String> = self.restless.iter().filter_map(name).collect();
         self.result.notes.push(format!(
-            "These used more than {} % of a processor while they waited for their turns, and were measured alone in \
-            later trials: {}.",
+            "These used more than {} % of a processor while they waited for their turns, and were measured alone from \
+             then on: {}.",
             100.0 * MOST_IDLE,
             names.join(", ")
         ));

@@ -1,6 +1,10 @@
 //! A run: trial after trial, each with every row of the plan once.
 
-use std::{cell::Cell, collections::BTreeSet, os::unix::net::UnixStream};
+use std::{
+    cell::Cell,
+    collections::{BTreeSet, VecDeque},
+    os::unix::net::UnixStream,
+};
 
 use ipcmark_machine::{
     clock,
@@ -320,17 +324,22 @@ impl Runner<'_> {
             rows.into_iter().any(|(row, _)| among(row) && recorder.wants(row))
         };
         let alone = |at: usize| sessions.runs_alone(&plan.sessions[at]) || recorder.is_restless(at);
-        let rounds = schedule.rounds(plan, width, wanted, alone);
+        let mut rounds = VecDeque::from(schedule.rounds(plan, width, wanted, alone));
         let (mut done, mut spent) = (0, Spent::default());
-        for schedule::PlannedRound { sessions: planned, slots } in rounds {
-            let mut round = Round::new(plan, sessions, &placements, &planned, number);
-            for slot in slots {
-                observer.progress(&words(sessions, plan, &planned, slot), pace.progress(done));
-                let wants = |row: usize| among(row) && recorder.wants(row);
-                let outcome = round.measure(slot, length, &mut schedule, wants)?;
+        while let Some(planned) = rounds.pop_front() {
+            let mut round = Round::new(plan, sessions, &placements, &planned.sessions, number);
+            let mut left = BTreeSet::new();
+            for (at, slot) in planned.slots.iter().enumerate() {
+                let what = words(sessions, plan, &planned.sessions, *slot);
+                observer.progress(&what, pace.progress(done));
+                let stays = |row: usize| !left.contains(&plan.rows[row].session);
+                let wants = |row: usize| among(row) && recorder.wants(row) && stays(row);
+                let outcome = round.measure(*slot, length, &mut schedule, wants)?;
                 done += outcome.rows.len();
                 recorder.record(number, outcome, sessions, &placements);
                 observer.recorded(&recorder.result)?;
+                let leaves = |at| recorder.is_restless(at) && left.insert(at);
+                rounds.extend(planned.apart(at + 1, leaves));
             }
             let of_round = round.end();
             recorder.add_time(of_round);

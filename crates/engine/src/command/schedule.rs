@@ -18,6 +18,23 @@ pub(crate) struct PlannedRound {
     pub slots: Vec<Slot>,
 }
 
+impl PlannedRound {
+    /// A round for each of its sessions that `leaves` it before the slot at this index: by itself, with the rest of the
+    /// slots.
+    pub(crate) fn apart(
+        &self,
+        from: usize,
+        mut leaves: impl FnMut(usize) -> bool,
+    ) -> Vec<PlannedRound> {
+        let slots = &self.slots[from..];
+        if self.sessions.len() == 1 || slots.is_empty() {
+            return Vec::new();
+        }
+        let leaving = self.sessions.iter().filter(|at| leaves(**at));
+        leaving.map(|at| Self { sessions: vec![*at], slots: slots.to_vec() }).collect()
+    }
+}
+
 /// The most sessions side by side: each has three processes or more, with their memory and descriptors.
 const MOST_SIDE_BY_SIDE: usize = 24;
 
@@ -187,6 +204,18 @@ mod tests {
         let mut sizes: Vec<usize> = rounds.iter().map(|round| round.sessions.len()).collect();
         sizes.sort();
         assert_eq!(sizes, [2, 2, 3, 3], "five of each wait: none is left alone");
+    }
+
+    #[test]
+    fn a_session_that_leaves_a_round_has_the_rest_of_its_slots_alone() {
+        let [round] = &Schedule::new(7, 1).rounds(&plan(5), 9, |at| at % 2 == 0, |_| false)[..]
+        else {
+            panic!("there is one wait")
+        };
+        let apart = round.apart(1, |at| at == 4);
+        assert_eq!(apart, [PlannedRound { sessions: vec![4], slots: round.slots[1..].to_vec() }]);
+        assert_eq!(round.apart(3, |_| true), [], "nothing is left to measure");
+        assert_eq!(apart[0].apart(1, |_| true), [], "it is alone already");
     }
 
     #[test]
