@@ -239,7 +239,7 @@ fn led(traffic: Traffic, thread: ThreadCosts) -> LeaderReport {
         thread,
         parts_per_message: Some(1.0),
         working_set: Some(WorkingSetReport { written: 4, read: 1, is_complete: true }),
-        helpers: vec![HelperCosts { name: "iox-roudi".into(), cpu_ns: 5 }],
+        helpers: vec![HelperCosts { name: "iox-roudi".into(), cpu_ns: 5, idle_cpu_ns: 1 }],
         lost: 0,
         late: 0,
         lost_wait_ns: 0,

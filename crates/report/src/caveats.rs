@@ -36,6 +36,10 @@ pub fn sentence(caveat: &Caveat) -> String {
         Caveat::Oversubscribed { ends, cpus } => format!(
             "oversubscribed: {ends} ends spin on {cpus} processors, so it measures the scheduler"
         ),
+        Caveat::OversubscribedByLibrary { cpus } => format!(
+            "oversubscribed: its spinning ends and its library's threads wait for {cpus} processors, so it measures \
+             the scheduler"
+        ),
         Caveat::Disturbed(disturbance) => format!("suspect: {}", disturbed(*disturbance)),
         Caveat::BelowFloor { multiple } => format!(
             "suspect: {} of the floor, but no message is faster than a bare cache line",
@@ -55,7 +59,7 @@ pub fn sentence(caveat: &Caveat) -> String {
 pub fn disturbed(disturbance: Disturbance) -> &'static str {
     match disturbance {
         Disturbance::Waited => {
-            "other programs ran on the processors for more than 0.5 % of the time"
+            "other processes ran on the processors for more than 0.5 % of the time"
         }
         Disturbance::Stolen => {
             "the hypervisor gave the processors to others for more than 0.5 % of the time"

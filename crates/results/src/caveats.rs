@@ -48,6 +48,11 @@ pub enum Caveat {
         /// The processors.
         cpus: u32,
     },
+    /// It spins, and threads of its library waited with its ends for the processors: it measures the scheduler.
+    OversubscribedByLibrary {
+        /// The processors.
+        cpus: u32,
+    },
     /// Suspect: a message between two processes cannot be faster than a bare cache line.
     BelowFloor {
         /// Its time divided by the floor.
@@ -70,7 +75,7 @@ pub enum Caveat {
 /// A way in which the machine disturbs a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Disturbance {
-    /// Others ran on the processors of its threads.
+    /// Processes that are not its own ran on the processors of its threads.
     Waited,
     /// The hypervisor gave its processors to others.
     Stolen,
@@ -82,6 +87,9 @@ pub enum Disturbance {
 
 /// The greatest share of a row's time that others may take.
 const MOST_TAKEN: f64 = 0.005;
+
+/// The greatest share of a spinning row's time in which threads of its library keep its ends from running.
+const MOST_SHARED: f64 = 0.05;
 
 /// The longest time that an idle processor needs to wake up and run a thread, in nanoseconds. A thread that waits
 /// behind others on its processor waits for a part of their time slice, which is a hundred times as long.
@@ -104,6 +112,7 @@ pub fn caveats(row: &Row) -> Vec<Caveat> {
     of_trials
         .into_iter()
         .chain(oversubscribed(row))
+        .chain(oversubscribed_by_library(row))
         .chain(below_floor(row))
         .chain(below_bare(row))
         .chain(disturbed)
@@ -113,16 +122,15 @@ pub fn caveats(row: &Row) -> Vec<Caveat> {
 
 /// The disturbances of most of the trials.
 fn disturbances(row: &Row) -> Vec<Disturbance> {
-    let most = |is_so: &dyn Fn(&Trial) -> bool| {
-        2 * row.trials.iter().filter(|trial| is_so(trial)).count() > row.trials.len()
-    };
+    let most = |is_so: &dyn Fn(&Trial) -> bool| most_trials(row, is_so);
     let of_round = |is_so: fn(&Conditions) -> bool| {
         most(&|trial| row.rounds.get(trial.round as usize).is_some_and(|r| is_so(&r.conditions)))
     };
-    // Ends that share a processor wait for one another.
-    let has_own = row.cpus == 0 || row.case.identity.ends() <= row.cpus;
     let found = [
-        (Disturbance::Waited, has_own && most(&|trial| waited(trial) > MOST_TAKEN)),
+        (
+            Disturbance::Waited,
+            has_own(row) && most(&|trial| Waits::of(trial).for_others > MOST_TAKEN),
+        ),
         (Disturbance::Stolen, of_round(|machine| machine.stolen_share > Some(MOST_TAKEN))),
         (Disturbance::Throttled, of_round(|machine| machine.throttled_ns > Some(0))),
         (Disturbance::Frequency, of_round(|machine| machine.canary_shift > MOST_SHIFT)),
@@ -133,23 +141,58 @@ fn disturbances(row: &Row) -> Vec<Disturbance> {
         .collect()
 }
 
-/// The longest wait of one of its threads for a processor that others held, as a share of the time of its turns. The
-/// kernel also counts the wake-up of an idle processor as such a wait.
-fn waited(trial: &Trial) -> f64 {
-    let ends = trial.session.processes.iter().flat_map(|process| &process.ends);
-    let waits = ends.map(|end| {
-        let woken = end.thread.sleeps.saturating_mul(WAKE_UP_NS);
-        end.thread.run_delay_ns.saturating_sub(woken)
-    });
-    waits.max().unwrap_or(0) as f64 / trial.session.turns_ns.max(1) as f64
+fn most_trials(row: &Row, is_so: impl Fn(&Trial) -> bool) -> bool {
+    2 * row.trials.iter().filter(|trial| is_so(trial)).count() > row.trials.len()
+}
+
+/// True if no two of its ends share a processor, so that none waits for another.
+fn has_own(row: &Row) -> bool {
+    row.cpus == 0 || row.case.identity.ends() <= row.cpus
+}
+
+/// The longest wait of one of the measuring threads for a processor that others held, as shares of the time of its
+/// turns. The kernel also counts the wake-up of an idle processor as such a wait.
+struct Waits {
+    /// For other threads of the same session and its daemons: at most their CPU time.
+    for_own: f64,
+    /// For anything else, at least.
+    for_others: f64,
+}
+
+impl Waits {
+    fn of(trial: &Trial) -> Self {
+        let processes = &trial.session.processes;
+        let waits = processes.iter().flat_map(|process| &process.ends).map(|end| {
+            let woken = end.thread.sleeps.saturating_mul(WAKE_UP_NS);
+            end.thread.run_delay_ns.saturating_sub(woken)
+        });
+        let longest = waits.max().unwrap_or(0);
+        let own = processes
+            .iter()
+            .filter_map(|process| process.other_threads_ns)
+            .fold(0, u64::saturating_add)
+            .min(longest);
+        let share = |wait_ns| wait_ns as f64 / trial.session.turns_ns.max(1) as f64;
+        Self { for_own: share(own), for_others: share(longest - own) }
+    }
 }
 
 /// Ends that spin and have no processor of their own.
 fn oversubscribed(row: &Row) -> Option<Caveat> {
-    let (identity, cpus) = (&row.case.identity, row.cpus);
-    let ends = identity.ends();
-    let spins = identity.wait == Wait::Spin && identity.span != Span::None;
-    (spins && cpus > 0 && ends > cpus).then_some(Caveat::Oversubscribed { ends, cpus })
+    let (ends, cpus) = (row.case.identity.ends(), row.cpus);
+    (spins(row) && !has_own(row)).then_some(Caveat::Oversubscribed { ends, cpus })
+}
+
+/// Ends that spin and wait for threads of their library.
+fn oversubscribed_by_library(row: &Row) -> Option<Caveat> {
+    let waits = |trial: &Trial| Waits::of(trial).for_own > MOST_SHARED;
+    let is_so = spins(row) && has_own(row) && row.cpus > 0 && most_trials(row, waits);
+    is_so.then_some(Caveat::OversubscribedByLibrary { cpus: row.cpus })
+}
+
+fn spins(row: &Row) -> bool {
+    let identity = &row.case.identity;
+    identity.wait == Wait::Spin && identity.span != Span::None
 }
 
 fn below_floor(row: &Row) -> Option<Caveat> {

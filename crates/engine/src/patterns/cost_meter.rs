@@ -13,8 +13,10 @@ pub(super) struct CostMeter {
     /// CPU time since `start` of probes and of other work that is not the transport's.
     probes_ns: u64,
     total: Costs,
-    thread_start: Option<ThreadCosts>,
+    /// The thread's costs when it entered its loop, and the CPU time of all other threads.
+    thread_start: Option<(ThreadCosts, u64)>,
     thread: ThreadCosts,
+    other_threads_ns: u64,
     /// The end of the last turn: the time, and the CPU time of the process's other threads until then. The measuring
     /// thread itself only works for the harness between turns: a reply, falling asleep and waking up.
     stopped: Option<(u64, u64)>,
@@ -40,12 +42,13 @@ impl CostMeter {
         self.probes_ns = 0;
         self.start = Some(Costs::now());
         self.began_ns = clock::now_ns();
-        self.thread_start = Some(ThreadCosts::now());
+        self.thread_start = Some((ThreadCosts::now(), others_cpu_ns()));
     }
 
     /// The thread has left its loop.
     pub(super) fn stop_thread(&mut self) {
-        if let Some(start) = self.thread_start.take() {
+        if let Some((start, others_ns)) = self.thread_start.take() {
+            self.other_threads_ns += others_cpu_ns().saturating_sub(others_ns);
             self.thread.add_since(&start);
         }
     }
@@ -77,7 +80,9 @@ impl CostMeter {
 
     /// The costs of all turns, of the process and of its measuring thread.
     pub(super) fn total(self) -> (Costs, ThreadCosts) {
-        (Costs { peak_memory_bytes: Costs::peak_memory_of_process(), ..self.total }, self.thread)
+        let other_threads_ns = self.other_threads_ns;
+        let peak_memory_bytes = Costs::peak_memory_of_process();
+        (Costs { other_threads_ns, peak_memory_bytes, ..self.total }, self.thread)
     }
 }
 
@@ -109,6 +114,30 @@ mod tests {
             idle_ns + 4_900_000 <= all_ns,
             "{idle_ns} of {all_ns}: the measuring thread does not count"
         );
+    }
+
+    #[test]
+    fn other_threads_count_while_the_measuring_one_is_in_its_loop() {
+        let mut meter = CostMeter::default();
+        let begin_ns = clock::process_cpu_ns();
+        meter.start();
+        std::thread::spawn(spin).join().unwrap();
+        meter.stop_thread();
+        assert!(meter.stop());
+        let all_ns = clock::process_cpu_ns() - begin_ns;
+        let (costs, thread) = meter.total();
+        let others_ns = costs.other_threads_ns;
+        assert!(others_ns >= 4_900_000, "{others_ns}");
+        assert!(others_ns + thread.cpu_ns <= all_ns, "{others_ns} of {all_ns} besides {thread:?}");
+        // Outside the loop nothing counts. Other tests run in this process, and may use any amount within it.
+        let mut meter = CostMeter::default();
+        let begin_ns = clock::process_cpu_ns();
+        meter.start();
+        meter.stop_thread();
+        std::thread::spawn(spin).join().unwrap();
+        assert!(meter.stop());
+        let all_ns = clock::process_cpu_ns() - begin_ns;
+        assert!(meter.total().0.other_threads_ns + 4_900_000 <= all_ns);
     }
 
     #[test]

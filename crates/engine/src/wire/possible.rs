@@ -71,7 +71,7 @@ impl FollowerReport {
 impl LeaderReport {
     pub(super) fn is_possible(&self, most: u64) -> bool {
         let Self { blocks, samples, traffic, costs, lost, late, lost_wait_ns, answers, .. } = self;
-        let helpers = self.helpers.iter().map(|helper| helper.cpu_ns);
+        let helpers = self.helpers.iter().flat_map(|helper| [helper.cpu_ns, helper.idle_cpu_ns]);
         are_possible_blocks(blocks, most, self.offered.is_some())
             && self.offered.as_ref().is_none_or(|offered| offered.is_possible(most))
             && are_possible_samples(samples, blocks)
@@ -145,9 +145,9 @@ impl Traffic {
 impl Costs {
     fn is_possible(&self, most: u64) -> bool {
         let of_all_threads = most.saturating_mul(MAX_THREADS);
-        let Self { cpu_ns, user_ns, system_ns, switches, faults, .. } = self;
+        let Self { cpu_ns, other_threads_ns, user_ns, system_ns, switches, faults, .. } = self;
         let counts = [switches.voluntary, switches.involuntary, faults.minor, faults.major];
-        let times = [*cpu_ns, *user_ns, *system_ns];
+        let times = [*cpu_ns, *other_threads_ns, *user_ns, *system_ns];
         times.into_iter().chain(counts).all(|figure| figure <= of_all_threads)
             && self.peak_memory_bytes <= MAX_MEMORY
             && self.loopback_bytes <= MAX_MEMORY

@@ -145,6 +145,8 @@ pub(crate) struct ClockReport {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Costs {
     pub cpu_ns: u64,
+    /// The share of threads other than the measuring one, while that was in its loop.
+    pub other_threads_ns: u64,
     /// The share outside the kernel, as the kernel divides it.
     pub user_ns: u64,
     /// The share within the kernel.
@@ -202,11 +204,14 @@ pub(crate) struct ThreadCosts {
 pub(crate) struct HelperCosts {
     pub name: PlainText,
     pub cpu_ns: u64,
+    /// CPU time used between the turns.
+    pub idle_cpu_ns: u64,
 }
 
 impl From<WatchedProcess> for HelperCosts {
     fn from(process: WatchedProcess) -> Self {
-        Self { name: process.name.into(), cpu_ns: process.cpu_ns }
+        let WatchedProcess { name, cpu_ns, idle_cpu_ns, .. } = process;
+        Self { name: name.into(), cpu_ns, idle_cpu_ns }
     }
 }
 

@@ -177,6 +177,7 @@ fn process(role: Role, cpu: u32, wait: Wait, cost_ns: f64, involuntary: u64) -> 
         name: "ipcmark".into(),
         ends: vec![EndRecord { role, cpu: Some(cpu), sent: 10_000, received: 10_000, thread }],
         cpu_ns: share(1.0),
+        other_threads_ns: None,
         user_ns: share(0.75),
         system_ns: share(0.25),
         context_switches: ContextSwitches { voluntary, involuntary },

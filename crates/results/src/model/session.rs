@@ -37,8 +37,8 @@ pub struct SessionRecord {
     /// The processes that took part: the leader's first, then the followers' in the order of their numbers, then those
     /// of a library, such as its daemon, which have no ends.
     pub processes: Vec<ProcessRecord>,
-    /// CPU time that its workers used while they waited for their turns, as a share of that time: a library that keeps
-    /// threads awake causes it.
+    /// CPU time that its processes used while they waited for their turns, as a share of that time: a library that
+    /// keeps threads awake causes it.
     #[schemars(range(min = 0))]
     pub idle_share: f64,
     /// The other pairs, which ran the same traffic beside this one; absent if there were none.
@@ -125,6 +125,10 @@ pub struct ProcessRecord {
     pub ends: Vec<EndRecord>,
     /// CPU time.
     pub cpu_ns: u64,
+    /// The share of it of threads other than those of its ends, while these exchanged messages; absent in files of
+    /// versions that did not count it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_threads_ns: Option<u64>,
     /// The share of it outside the kernel, as the kernel divides it: by ticks if it has no finer count.
     pub user_ns: u64,
     /// The share of it within the kernel.

@@ -176,6 +176,36 @@ fn a_spinning_row_far_below_its_bare_reference_is_suspect() {
     assert_eq!(told(0.015, Wait::Block), [Caveat::StayedAwake], "a wake-up differs too much");
 }
 
+/// Regression: threads of the row's own library were called other programs.
+#[test]
+fn a_wait_for_the_library_s_own_threads_is_not_suspect() {
+    let told = |wait, waited_ns, other_threads_ns: u64| {
+        let mut one = with(Identity { wait, ..identity("zeromq") }, &[1_000; 3]);
+        for trial in round_trips(&mut one) {
+            let session = &mut trial.session;
+            session.turns_ns = 1_000_000;
+            let [leader, follower] = &mut session.processes[..] else { panic!("there are two") };
+            (leader.other_threads_ns, follower.other_threads_ns) =
+                (Some(other_threads_ns / 2), Some(other_threads_ns / 2));
+            follower.ends[0].thread.run_delay_ns = waited_ns;
+            leader.ends[0].thread.sleeps =
+                if wait == Wait::Block { 2 * session.messages } else { 0 };
+            follower.ends[0].thread.sleeps = leader.ends[0].thread.sleeps;
+            follower.ends[0].thread.run_delay_ns += 10_000 * follower.ends[0].thread.sleeps;
+        }
+        caveats(&Row { cpus: 2, ..Row::of(&one, Some(0)).unwrap() })
+    };
+    let by_others = Caveat::Disturbed(Disturbance::Waited);
+    let by_library = Caveat::OversubscribedByLibrary { cpus: 2 };
+    assert_eq!(told(Wait::Spin, 5_000, 0), []);
+    assert_eq!(told(Wait::Spin, 6_000, 0), [by_others]);
+    assert_eq!(told(Wait::Spin, 6_000, 2_000), [], "a third of it for its own");
+    assert_eq!(told(Wait::Spin, 50_000, 400_000), []);
+    assert_eq!(told(Wait::Spin, 60_000, 400_000), [by_library]);
+    assert_eq!(told(Wait::Spin, 90_000, 60_000), [by_library, by_others], "for both");
+    assert_eq!(told(Wait::Block, 60_000, 400_000), [], "its ends leave room for its threads");
+}
+
 #[test]
 fn the_best_are_those_of_every_payload_between_processes() {
     let at = |name, bytes, times: [u64; 4]| {

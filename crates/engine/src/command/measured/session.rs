@@ -13,8 +13,8 @@ use super::{Reports, TrialFacts};
 use crate::{
     command::carrier::Evidence,
     wire::{
-        CallCosts, Costs, HelperCosts, LeaderReport, ProcessorCosts, StreamReport, ThreadCosts,
-        Traffic, WorkingSetReport,
+        CallCosts, Costs, FollowerReport, HelperCosts, LeaderReport, ProcessorCosts, StreamReport,
+        ThreadCosts, Traffic, WorkingSetReport,
     },
 };
 
@@ -122,7 +122,13 @@ impl Reports {
             let end = end(Role::Follower(*number), cpu, report.traffic, &report.thread);
             match &report.costs {
                 Some(costs) => processes.push(self.process(number + 1, end, costs)),
-                None => processes[0].ends.push(end),
+                None => {
+                    let process = &mut processes[0];
+                    let other_ns = process.other_threads_ns;
+                    process.other_threads_ns =
+                        other_ns.map(|other_ns| other_ns.saturating_sub(end.thread.cpu_ns));
+                    process.ends.push(end);
+                }
             }
         }
         processes.extend(self.leader.helpers.iter().map(helper));
@@ -136,6 +142,7 @@ impl Reports {
             name: self.name(worker),
             ends: vec![end],
             cpu_ns: costs.cpu_ns,
+            other_threads_ns: Some(costs.other_threads_ns),
             user_ns: costs.user_ns,
             system_ns: costs.system_ns,
             context_switches: costs.switches.clone(),
@@ -148,17 +155,8 @@ impl Reports {
         }
     }
 
-    /// CPU time that the workers used while they waited for their turns, as a share of the longest such time; 0 if
-    /// that is too short to tell.
     pub(crate) fn idle_share(&self) -> f64 {
-        let followers = self.followers.iter().filter_map(|(_, report)| report.costs.as_ref());
-        let all = || followers.clone().chain([&self.leader.costs]);
-        let idle_ns = all().map(|costs| costs.idle_ns).max().unwrap_or(0);
-        if idle_ns < SHORTEST_IDLE.as_nanos() as u64 {
-            return 0.0;
-        }
-        let used_ns: f64 = all().map(|costs| costs.idle_cpu_ns as f64).sum();
-        used_ns / idle_ns as f64
+        idle_share(&self.leader, &self.followers)
     }
 
     fn name(&self, worker: u32) -> String {
@@ -166,6 +164,20 @@ impl Reports {
             .get(worker as usize)
             .map_or_else(String::new, |opened| opened.process.to_string())
     }
+}
+
+/// CPU time that the workers and the helpers used between their turns, as a share of the longest such time; 0 if that is
+/// too short to tell.
+fn idle_share(leader: &LeaderReport, followers: &[(u32, FollowerReport)]) -> f64 {
+    let followers = followers.iter().filter_map(|(_, report)| report.costs.as_ref());
+    let all = || followers.clone().chain([&leader.costs]);
+    let idle_ns = all().map(|costs| costs.idle_ns).max().unwrap_or(0);
+    if idle_ns < SHORTEST_IDLE.as_nanos() as u64 {
+        return 0.0;
+    }
+    let of_helpers = leader.helpers.iter().map(|helper| helper.idle_cpu_ns);
+    let used_ns = all().map(|costs| costs.idle_cpu_ns).chain(of_helpers);
+    used_ns.map(|used_ns| used_ns as f64).sum::<f64>() / idle_ns as f64
 }
 
 fn working_set(set: WorkingSetReport, payload: usize) -> WorkingSet {
@@ -181,7 +193,12 @@ fn end(role: Role, cpu: Option<u32>, traffic: Traffic, thread: &ThreadCosts) -> 
 }
 
 fn helper(costs: &HelperCosts) -> ProcessRecord {
-    ProcessRecord { name: costs.name.to_string(), cpu_ns: costs.cpu_ns, ..ProcessRecord::default() }
+    ProcessRecord {
+        name: costs.name.to_string(),
+        cpu_ns: costs.cpu_ns,
+        other_threads_ns: Some(costs.cpu_ns),
+        ..ProcessRecord::default()
+    }
 }
 
 fn call(costs: &CallCosts) -> CallRecord {
@@ -192,4 +209,23 @@ fn call(costs: &CallCosts) -> CallRecord {
 fn processor(costs: ProcessorCosts) -> ProcessorRecord {
     let ProcessorCosts { instructions, cycles, with_kernel } = costs;
     ProcessorRecord { instructions, cycles, with_kernel }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Once a daemon that ran between the turns did not count, and disturbed every session beside it.
+    #[test]
+    fn helpers_count_as_idle_use() {
+        let of = |wait_ns| {
+            let helper = |idle_cpu_ns| HelperCosts { name: "d".into(), cpu_ns: 0, idle_cpu_ns };
+            let costs = Costs { idle_ns: wait_ns, idle_cpu_ns: 100_000, ..Costs::default() };
+            let helpers = vec![helper(200_000), helper(700_000)];
+            let leader = LeaderReport { costs, helpers, ..LeaderReport::default() };
+            idle_share(&leader, &[])
+        };
+        assert_eq!(of(100_000_000), 0.01);
+        assert_eq!(of(1_000_000), 0.0, "too short to tell");
+    }
 }

@@ -65,7 +65,7 @@ fn findings_list_ties_and_the_states_of_the_machine() {
 /// Once the findings of a run beside two busy loops did not mention them.
 #[test]
 fn findings_count_the_rows_that_the_machine_disturbed() {
-    let said = "1 of 3 rows: other programs ran on the processors for more than 0.5 % of the time";
+    let said = "1 of 3 rows: other processes ran on the processors for more than 0.5 % of the time";
     let mut result = tie();
     let of_all = |result: &RunResult| {
         [table(result, 140), markdown(result), shown(result, "html"), shown(result, "svg")]
