@@ -37,7 +37,7 @@ pub fn sentence(caveat: &Caveat) -> String {
             "oversubscribed: {ends} ends spin on {cpus} processors, so it measures the scheduler"
         ),
         Caveat::OversubscribedByLibrary { cpus } => format!(
-            "oversubscribed: its spinning ends and its library's threads wait for {cpus} processors, so it measures \
+            "oversubscribed: its spinning ends and its library's threads share {cpus} processors, so it measures \
              the scheduler"
         ),
         Caveat::Disturbed(disturbance) => format!("suspect: {}", disturbed(*disturbance)),
