@@ -149,8 +149,8 @@ fn a_follower_cannot_report_for_the_leader() {
         json!({ "Led": {
             "blocks": [], "samples": [], "traffic": { "sent": 0, "received": 0 },
             "costs": {
-                "cpu_ns": 0, "user_ns": 0, "system_ns": 0, "peak_memory_bytes": 0, "loopback_bytes": 0,
-                "turns_ns": 0, "idle_ns": 0, "idle_cpu_ns": 0,
+                "cpu_ns": 0, "other_threads_ns": 0, "user_ns": 0, "system_ns": 0,
+                "peak_memory_bytes": 0, "loopback_bytes": 0, "turns_ns": 0, "idle_ns": 0, "idle_cpu_ns": 0,
                 "switches": { "voluntary": 0, "involuntary": 0 }, "faults": { "minor": 0, "major": 0 }
             },
             "thread": { "cpu_ns": 0, "run_delay_ns": 0, "sleeps": 0 }, "parts_per_message": null,

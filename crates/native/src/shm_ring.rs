@@ -1,8 +1,8 @@
 //! `shm-ring`: a lock-free ring of messages per direction in POSIX shared memory, polled.
 //!
-//! - Mechanism: the sender writes the message into the ring in place and moves its index; the
-//!   receiver polls that index and reads the message in place. Each index has its own cache lines;
-//!   an end reads the other's index only if its copy does not suffice.
+//! - Mechanism: the sender writes the message into a slot of the ring in place, and then the slot's word; the receiver
+//!   polls that word and reads the message in place. The count of the slots given back has its own cache lines; the
+//!   sender reads it only if its copy does not suffice.
 //! - Kernel objects: one POSIX shared memory object, unlinked as soon as it is created.
 //! - Copies per message: none.
 //! - Blocks: never; `shm-futex` is the same ring with a sleep.

@@ -1,8 +1,9 @@
-//! Two indices that pass room back and forth between one writer and one reader.
+//! Slots that pass back and forth between one writer and one reader.
 //!
-//! Both count bytes and never wrap; the bytes between them belong to the reader, the rest to the
-//! writer. Each end keeps a copy of the other's index and reads the shared one only if the copy does
-//! not suffice, so that a cache line moves only when its content matters.
+//! A slot's word holds the number of the message in it, and its length: the reader finds the message and its length
+//! in the cache line that the message begins in, so that a short message moves no other line. The reader counts the
+//! slots that it has freed; the writer keeps a copy of that count and reads the shared one only if the copy does not
+//! suffice.
 
 use ipcmark_transport::Error;
 
@@ -16,89 +17,79 @@ use super::{
 #[derive(Default)]
 pub struct CacheLines<T>(pub T);
 
-/// The indices, as laid out in memory: each end writes one line.
+/// The number of slots that the reader has freed, as laid out in memory.
 #[repr(C)]
 #[derive(Default)]
-pub struct Indices {
-    tail: CacheLines<AtomicU64>,
-    head: CacheLines<AtomicU64>,
+pub struct Freed(CacheLines<AtomicU64>);
+
+/// The number of the message after this many, as a slot's word holds it. All slots are filled again long before it
+/// returns, and no slot that is still empty, with a word of zeros, waits for the number 0.
+#[inline]
+fn number_after(messages: u64) -> u32 {
+    (messages as u32).wrapping_add(1)
 }
 
-/// The end that fills the room.
+/// The end that fills the slots.
 pub struct Writer {
-    capacity: u64,
-    tail: u64,
-    /// The last seen value of the reader's index: never ahead of the real one.
-    head: u64,
+    slots: u64,
+    filled: u64,
+    /// The last seen number of freed slots: never ahead of the real one.
+    freed: u64,
 }
 
 impl Writer {
-    /// The writer of fresh indices over `capacity` bytes.
-    pub fn new(capacity: usize) -> Self {
-        Self { capacity: capacity as u64, tail: 0, head: 0 }
+    /// The writer of this many fresh slots.
+    pub fn new(slots: usize) -> Self {
+        Self { slots: slots as u64, filled: 0, freed: 0 }
     }
 
-    /// True if the next `need` bytes belong to the writer.
+    /// True if the next slot belongs to the writer.
     #[inline]
-    pub fn has_room(&mut self, shared: &Indices, need: usize) -> Result<bool, Error> {
-        let need = need as u64;
-        if self.capacity - self.tail.wrapping_sub(self.head) >= need {
+    pub fn has_room(&mut self, shared: &Freed) -> Result<bool, Error> {
+        if self.filled.wrapping_sub(self.freed) < self.slots {
             return Ok(true);
         }
-        // Acquire pairs with the release in `consume`: the reader has read the bytes before its
-        // index before this end writes there again.
-        let head = shared.head.0.load(Ordering::Acquire);
-        let used = self.tail.wrapping_sub(head);
-        if used > self.capacity {
+        // Acquire pairs with the release in `free`: the reader has read the slot before this end writes there again.
+        let freed = shared.0.0.load(Ordering::Acquire);
+        let used = self.filled.wrapping_sub(freed);
+        if used > self.slots {
             return Err(corrupt("index"));
         }
-        self.head = head;
-        Ok(self.capacity - used >= need)
+        self.freed = freed;
+        Ok(used < self.slots)
     }
 
-    /// Hands the next `bytes` over to the reader.
+    /// Hands the next slot, with this word and a message of this length, over to the reader.
     #[inline]
-    pub fn commit(&mut self, shared: &Indices, bytes: usize) {
-        self.tail = self.tail.wrapping_add(bytes as u64);
-        // Release pairs with the acquire in `available`: the end that sees the index sees the bytes before it.
-        shared.tail.0.store(self.tail, Ordering::Release);
+    pub fn fill(&mut self, word: &AtomicU64, len: u32) {
+        let number = number_after(self.filled);
+        // Release pairs with the acquire in `filled`: the end that sees the word sees the message.
+        word.store(u64::from(number) << 32 | u64::from(len), Ordering::Release);
+        self.filled = self.filled.wrapping_add(1);
     }
 }
 
-/// The end that empties the room.
+/// The end that empties the slots.
+#[derive(Default)]
 pub struct Reader {
-    capacity: u64,
-    head: u64,
-    /// The last seen value of the writer's index: never ahead of the real one.
-    tail: u64,
+    freed: u64,
 }
 
 impl Reader {
-    /// The reader of fresh indices over `capacity` bytes.
-    pub fn new(capacity: usize) -> Self {
-        Self { capacity: capacity as u64, head: 0, tail: 0 }
+    /// The length of the message in the next slot, which has this word; none if no message is there.
+    #[inline]
+    pub fn filled(&self, word: &AtomicU64) -> Option<u32> {
+        // Acquire pairs with the release in `fill`.
+        let word = word.load(Ordering::Acquire);
+        ((word >> 32) as u32 == number_after(self.freed)).then_some(word as u32)
     }
 
-    /// The number of bytes that belong to the reader; 0 only if the shared index confirms it.
+    /// Gives the next slot back to the writer.
     #[inline]
-    pub fn available(&mut self, shared: &Indices) -> Result<usize, Error> {
-        if self.tail == self.head {
-            // Acquire pairs with the release in `commit`.
-            let tail = shared.tail.0.load(Ordering::Acquire);
-            if tail.wrapping_sub(self.head) > self.capacity {
-                return Err(corrupt("index"));
-            }
-            self.tail = tail;
-        }
-        Ok(self.tail.wrapping_sub(self.head) as usize)
-    }
-
-    /// Gives the next `bytes` back to the writer.
-    #[inline]
-    pub fn consume(&mut self, shared: &Indices, bytes: usize) {
-        self.head = self.head.wrapping_add(bytes as u64);
+    pub fn free(&mut self, shared: &Freed) {
+        self.freed = self.freed.wrapping_add(1);
         // Release pairs with the acquire in `has_room`: all reading is done.
-        shared.head.0.store(self.head, Ordering::Release);
+        shared.0.0.store(self.freed, Ordering::Release);
     }
 }
 
@@ -107,28 +98,51 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commits_become_available_and_consumed_bytes_become_room() {
-        let shared = Indices::default();
-        let (mut writer, mut reader) = (Writer::new(128), Reader::new(128));
-        assert_eq!(reader.available(&shared).unwrap(), 0);
-        assert!(writer.has_room(&shared, 128).unwrap());
-        assert!(!writer.has_room(&shared, 129).unwrap());
-        writer.commit(&shared, 128);
-        assert!(!writer.has_room(&shared, 1).unwrap());
-        assert_eq!(reader.available(&shared).unwrap(), 128);
-        reader.consume(&shared, 64);
-        assert_eq!(reader.available(&shared).unwrap(), 64);
-        assert!(writer.has_room(&shared, 64).unwrap());
+    fn a_filled_slot_is_found_once_and_becomes_room() {
+        let (freed, words) = (Freed::default(), [const { AtomicU64::new(0) }; 2]);
+        let (mut writer, mut reader) = (Writer::new(2), Reader::default());
+        for lap in 0..3 {
+            for (at, word) in words.iter().enumerate() {
+                assert_eq!(reader.filled(word), None, "{lap}");
+                assert!(writer.has_room(&freed).unwrap());
+                writer.fill(word, 10 * lap + at as u32);
+            }
+            assert!(!writer.has_room(&freed).unwrap());
+            for (at, word) in words.iter().enumerate() {
+                assert_eq!(reader.filled(word), Some(10 * lap + at as u32));
+                reader.free(&freed);
+                assert!(writer.has_room(&freed).unwrap());
+            }
+        }
+    }
+
+    /// The number in a word returns after 2³² messages.
+    #[test]
+    fn numbers_wrap() {
+        let (freed, words) = (Freed::default(), [const { AtomicU64::new(0) }; 2]);
+        let begin = u64::from(u32::MAX) - 3;
+        freed.0.0.store(begin, Ordering::Relaxed);
+        let mut writer = Writer { slots: 2, filled: begin, freed: begin };
+        let mut reader = Reader { freed: begin };
+        for message in 0..8 {
+            let word = &words[message % 2];
+            assert_eq!(reader.filled(word), None, "{message}");
+            assert!(writer.has_room(&freed).unwrap());
+            writer.fill(word, 64);
+            assert_eq!(reader.filled(word), Some(64), "{message}");
+            reader.free(&freed);
+        }
     }
 
     #[test]
     fn an_index_out_of_range_is_an_error() {
-        let shared = Indices::default();
-        let (mut writer, mut reader) = (Writer::new(128), Reader::new(128));
-        shared.tail.0.store(129, Ordering::Relaxed);
-        assert!(reader.available(&shared).is_err());
-        shared.head.0.store(1, Ordering::Relaxed);
-        assert!(writer.has_room(&shared, 129).is_err());
+        let (freed, word) = (Freed::default(), AtomicU64::new(0));
+        let mut writer = Writer::new(1);
+        writer.fill(&word, 64);
+        for out_of_range in [2, u64::MAX] {
+            freed.0.0.store(out_of_range, Ordering::Relaxed);
+            assert!(writer.has_room(&freed).is_err(), "{out_of_range}");
+        }
     }
 }
 
@@ -144,7 +158,8 @@ mod loom_tests {
 
     #[derive(Default)]
     struct Shared {
-        indices: Indices,
+        freed: Freed,
+        words: [AtomicU64; ROOM],
         room: [UnsafeCell<usize>; ROOM],
     }
 
@@ -154,25 +169,28 @@ mod loom_tests {
     fn write(shared: &Shared) {
         let mut writer = Writer::new(ROOM);
         for message in 0..MESSAGES {
-            while !writer.has_room(&shared.indices, 1).unwrap() {
+            while !writer.has_room(&shared.freed).unwrap() {
                 thread::yield_now();
             }
             // SAFETY: loom checks that no other thread uses the cell meanwhile.
             shared.room[message % ROOM].with_mut(|cell| unsafe { *cell = message });
-            writer.commit(&shared.indices, 1);
+            writer.fill(&shared.words[message % ROOM], message as u32);
         }
     }
 
     fn read(shared: &Shared) {
-        let mut reader = Reader::new(ROOM);
+        let mut reader = Reader::default();
         for message in 0..MESSAGES {
-            while reader.available(&shared.indices).unwrap() == 0 {
-                thread::yield_now();
-            }
+            let len = loop {
+                match reader.filled(&shared.words[message % ROOM]) {
+                    Some(len) => break len,
+                    None => thread::yield_now(),
+                }
+            };
             // SAFETY: as above.
             let seen = shared.room[message % ROOM].with(|cell| unsafe { *cell });
-            assert_eq!(seen, message);
-            reader.consume(&shared.indices, 1);
+            assert_eq!((seen, len), (message, message as u32));
+            reader.free(&shared.freed);
         }
     }
 

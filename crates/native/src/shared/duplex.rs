@@ -9,7 +9,7 @@ use ipcmark_transport::{
 
 use super::{
     region::Region,
-    ring::{self, Consumer, LINE, Producer},
+    ring::{self, Consumer, Producer},
 };
 
 /// The mechanism that tells a receiver about a message in the ring.
@@ -46,7 +46,7 @@ fn ring_size(capacity: usize) -> usize {
     ring::size(capacity).next_multiple_of(4096)
 }
 
-/// The number of bytes for the records of a ring.
+/// The number of bytes for the slots of a ring.
 fn capacity(settings: &Settings) -> Result<usize, Error> {
     let payload = settings.payload;
     let Some(set) = settings.number("capacity") else {
@@ -58,8 +58,7 @@ fn capacity(settings: &Settings) -> Result<usize, Error> {
         let error = Error::new("make", format!("a ring of {set} bytes"), cause);
         return Err(error.remedy(format!("set capacity to {least} or more")));
     }
-    // A ring consists of whole cache lines; the option can be any number.
-    Ok(set / LINE * LINE)
+    Ok(set)
 }
 
 /// One end.
@@ -91,8 +90,9 @@ impl<N: Notifier> Duplex<N> {
         };
         // SAFETY: the region is zeroed, page-aligned, of `size(settings)` bytes, and lives as long as
         // the end; one end produces each ring, and the other consumes it.
-        let (outgoing, incoming) =
-            unsafe { (Producer::new(mine, capacity), Consumer::new(theirs, capacity, payload)) };
+        let (outgoing, incoming) = unsafe {
+            (Producer::new(mine, capacity, payload), Consumer::new(theirs, capacity, payload))
+        };
         peers.meet()?;
         Ok(Self {
             notifier,

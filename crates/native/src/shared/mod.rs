@@ -2,7 +2,7 @@
 //! the memory is created and how the receiver is woken.
 //!
 //! - [`region`]: memory that two processes map; [`posix`]: the POSIX way to create it;
-//! - [`cursor`]: two indices that pass room back and forth; [`ring`]: messages in that room;
+//! - [`cursor`]: slots that pass back and forth; [`ring`]: messages in these slots;
 //! - [`slot`]: one word per direction that passes messages and room;
 //! - [`futex`]: sleep and wake-up between two ends;
 //! - [`duplex`]: an endpoint of two rings, with any notifier.
