@@ -29,10 +29,10 @@ function(ipcmark_cargo target option made copy)
     add_dependencies(${target} ${target}-${IPCMARK_CARGO_PROFILE})
 endfunction()
 
-# Defines the Cargo command for the crate of a folder.
+# Defines the Cargo command for the crate of a folder, without flags of the environment or of .cargo/config.toml.
 macro(ipcmark_call_cargo folder)
     set(manifest --manifest-path "${folder}/Cargo.toml" --locked)
-    set(cargo ${CMAKE_COMMAND} -E env --unset=RUSTFLAGS ${IPCMARK_CARGO})
+    set(cargo ${CMAKE_COMMAND} -E env RUSTFLAGS= ${IPCMARK_CARGO})
 endmacro()
 
 # Fetches the dependencies of a folder's crate. `fetched` is false if they can neither be fetched nor are already there;
