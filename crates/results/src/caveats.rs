@@ -122,15 +122,13 @@ pub fn caveats(row: &Row) -> Vec<Caveat> {
 
 /// The disturbances of most of the trials.
 fn disturbances(row: &Row) -> Vec<Disturbance> {
-    let most = |is_so: &dyn Fn(&Trial) -> bool| most_trials(row, is_so);
     let of_round = |is_so: fn(&Conditions) -> bool| {
-        most(&|trial| row.rounds.get(trial.round as usize).is_some_and(|r| is_so(&r.conditions)))
+        let round = |trial: &Trial| row.rounds.get(trial.round as usize);
+        most_trials(row, |trial| round(trial).is_some_and(|round| is_so(&round.conditions)))
     };
+    let waited = |trial: &Trial| Waits::of(trial).for_others > MOST_TAKEN;
     let found = [
-        (
-            Disturbance::Waited,
-            has_own(row) && most(&|trial| Waits::of(trial).for_others > MOST_TAKEN),
-        ),
+        (Disturbance::Waited, has_own(row) && most_trials(row, waited)),
         (Disturbance::Stolen, of_round(|machine| machine.stolen_share > Some(MOST_TAKEN))),
         (Disturbance::Throttled, of_round(|machine| machine.throttled_ns > Some(0))),
         (Disturbance::Frequency, of_round(|machine| machine.canary_shift > MOST_SHIFT)),
@@ -141,6 +139,7 @@ fn disturbances(row: &Row) -> Vec<Disturbance> {
         .collect()
 }
 
+/// True if this is so in more than half of the trials.
 fn most_trials(row: &Row, is_so: impl Fn(&Trial) -> bool) -> bool {
     2 * row.trials.iter().filter(|trial| is_so(trial)).count() > row.trials.len()
 }

@@ -124,9 +124,9 @@ impl Reports {
                 Some(costs) => processes.push(self.process(number + 1, end, costs)),
                 None => {
                     let process = &mut processes[0];
-                    let other_ns = process.other_threads_ns;
-                    process.other_threads_ns =
-                        other_ns.map(|other_ns| other_ns.saturating_sub(end.thread.cpu_ns));
+                    if let Some(other_ns) = &mut process.other_threads_ns {
+                        *other_ns = other_ns.saturating_sub(end.thread.cpu_ns);
+                    }
                     process.ends.push(end);
                 }
             }
@@ -155,6 +155,7 @@ impl Reports {
         }
     }
 
+    /// The [`idle_share`] of its processes.
     pub(crate) fn idle_share(&self) -> f64 {
         idle_share(&self.leader, &self.followers)
     }

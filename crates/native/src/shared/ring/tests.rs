@@ -149,7 +149,6 @@ fn a_message_lies_where_it_was_written() {
     assert_eq!(consumer.message().as_ptr(), written);
 }
 
-/// Other bytes of the word are not the message that is waited for.
 #[test]
 fn lengths_out_of_range_are_errors() {
     for len in [0, MIN_PAYLOAD as u64 - 1, 4097, 1 << 31, u64::from(u32::MAX)] {
