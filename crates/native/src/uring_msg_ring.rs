@@ -23,7 +23,7 @@ use crate::{
         self,
         duplex::{self, Duplex, Notifier},
         region::{Region, sealed},
-        ring::{Consumer, LINE, Producer},
+        ring::{Consumer, PAIR, Producer},
     },
     traceable::{self, Traceable},
     uring::{
@@ -81,8 +81,8 @@ impl Transport for UringMsgRing {
     ) -> Result<Duplex<Rings>, Error> {
         let len = duplex::size(settings)?;
         let region = Region::share(settings.role, peers, len, || sealed("ipcmark-msg-ring", len))?;
-        // Every message takes at least one line.
-        let notices = (len / 2 / LINE).next_power_of_two().min(MOST_NOTICES);
+        // Every message takes at least a pair of lines.
+        let notices = (len / 2 / PAIR).next_power_of_two().min(MOST_NOTICES);
         let rings = Rings::open(settings, notices as u32, peers)?;
         Duplex::open(settings, peers, region, rings)
     }

@@ -1,9 +1,9 @@
 //! A ring of messages between one producer and one consumer, in place: both work directly in the memory of the ring.
 //! No system call, no lock.
 //!
-//! The ring consists of slots for the largest message, each a number of cache lines: a word, then, 16 bytes after the
-//! start, the contiguous payload. The word says which message is there and how long it is. Each end keeps its own
-//! position in the ring; from the other end it only takes the word, or the number of free slots, and checks both.
+//! The ring consists of slots for the largest message, each a number of pairs of cache lines: a word, then, 16 bytes
+//! after the start, the contiguous payload. The word says which message is there and how long it is. Each end keeps its
+//! own position in the ring; from the other end it only takes the word, or the number of free slots, and checks both.
 
 use std::{ptr::NonNull, slice};
 
@@ -17,8 +17,9 @@ use super::{
     sync::AtomicU64,
 };
 
-/// The alignment of slots: a cache line.
-pub const LINE: usize = 64;
+/// The alignment of slots: two cache lines, because processors fetch lines in pairs. An end that polls a slot would
+/// otherwise take a line of its neighbour from the end that fills it.
+pub const PAIR: usize = 128;
 /// The offset of the payload in its slot.
 const PAYLOAD: usize = 16;
 /// The bytes of the smallest ring between ends that only spin: both rings fit into a first-level cache of 32 KiB.
@@ -41,7 +42,7 @@ pub struct Header {
 
 /// The size of a slot for messages of up to `payload` bytes.
 fn slot(payload: usize) -> usize {
-    (PAYLOAD + payload).next_multiple_of(LINE)
+    (PAYLOAD + payload).next_multiple_of(PAIR)
 }
 
 /// The default size of a ring's slots.

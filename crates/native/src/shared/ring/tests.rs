@@ -91,9 +91,17 @@ fn four_of_the_largest_messages_fit_and_then_no_more() {
     }
 }
 
+/// The end that polls a slot would take a line of its neighbour's pair from the end that fills that.
+#[test]
+fn no_two_slots_share_a_pair_of_lines() {
+    for (payload, bytes) in [(16, 128), (112, 128), (113, 256), (4096, 4224)] {
+        assert_eq!(slot(payload), bytes);
+    }
+}
+
 #[test]
 fn the_standard_ring_is_smaller_between_ends_that_only_spin() {
-    for (payload, spinning, sleeping) in [(64, 8 << 10, 64 << 10), (1 << 20, 4_194_560, 4_194_560)]
+    for (payload, spinning, sleeping) in [(64, 8 << 10, 64 << 10), (1 << 20, 4_194_816, 4_194_816)]
     {
         assert_eq!(standard(payload, Wait::Spin), spinning);
         assert_eq!(standard(payload, Wait::Block), sleeping);
