@@ -68,12 +68,12 @@ pub(crate) fn entries() -> &'static [(&'static str, CatalogueEntry)] {
     &ENTRIES
 }
 
-/// True if the module built from this folder may offer one of these transports; a module that ipcmark does not know
-/// may.
-pub(crate) fn may_offer(folder: &str, transports: &[String]) -> bool {
+/// True if the module built from this folder may offer a transport that `is_wanted` accepts by its name and its family;
+/// a module that ipcmark does not know may.
+pub(crate) fn may_offer(folder: &str, is_wanted: &dyn Fn(&str, &str) -> bool) -> bool {
     let known = entries().iter().find(|(known, _)| *known == folder);
     let offers =
-        |entry: &CatalogueEntry| entry.transports.iter().any(|t| transports.contains(&t.name));
+        |entry: &CatalogueEntry| entry.transports.iter().any(|t| is_wanted(&t.name, &entry.family));
     known.is_none_or(|(_, entry)| offers(entry))
 }
 
@@ -102,8 +102,8 @@ mod tests {
 
     #[test]
     fn an_unknown_module_may_offer_any_transport() {
-        let wanted = ["zeromq-tcp".to_owned(), "pipe".to_owned()];
-        assert!(may_offer("zeromq", &wanted) && may_offer("mine", &wanted));
-        assert!(!may_offer("nng", &wanted) && !may_offer("zeromq", &[]));
+        let wanted = |name: &str, family: &str| name == "zeromq-tcp" || family == "boost";
+        assert!(["zeromq", "boost", "mine"].into_iter().all(|folder| may_offer(folder, &wanted)));
+        assert!(!may_offer("nng", &wanted));
     }
 }

@@ -30,11 +30,11 @@ impl ExaminedModules {
         Self { modules, passed_over: Vec::new() }
     }
 
-    /// The same for these transports only; all of them are known. A module that offers none of them, as far as is
-    /// known, is not examined. Loading some libraries takes as long as a short run.
-    pub fn look_for(named: &[PathBuf], transports: &[String]) -> Self {
+    /// The same for the transports that `is_wanted` accepts by name and family. A module that offers none of them, as
+    /// far as is known, is not examined. Loading some libraries takes as long as a short run.
+    pub fn look_for(named: &[PathBuf], is_wanted: &dyn Fn(&str, &str) -> bool) -> Self {
         let mut wanted = discovery::files(named);
-        let is_wanted = |file: &PathBuf| catalogue::may_offer(examined::stem(file), transports);
+        let is_wanted = |file: &PathBuf| catalogue::may_offer(examined::stem(file), is_wanted);
         let (found, others): (Vec<_>, Vec<_>) =
             wanted.split_off(named.len()).into_iter().partition(is_wanted);
         wanted.extend(found);

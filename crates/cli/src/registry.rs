@@ -10,7 +10,7 @@ use ipcmark_abi::ExaminedModules;
 use ipcmark_engine::Registry;
 use ipcmark_registry::known;
 
-use crate::output;
+use crate::{output, selection::Word};
 
 /// The transports; `is_whole` is true if every named module offers some.
 pub(crate) struct Transports {
@@ -40,8 +40,13 @@ pub(crate) fn look(named: &[PathBuf], words: &[String]) -> Result<Transports, St
     for file in named {
         File::open(file).map_err(|e| format!("cannot read the module {}: {e}", file.display()))?;
     }
-    let found = match are_known(words) {
-        true => ExaminedModules::look_for(named, words),
+    let words = words.iter().map(|word| Word::new(word)).collect::<Result<Vec<_>, _>>()?;
+    let found = match are_known(&words) {
+        true => {
+            let is_wanted =
+                |name: &str, family: &str| words.iter().any(|w| w.selects(name, family));
+            ExaminedModules::look_for(named, &is_wanted)
+        }
         false => ExaminedModules::look(named),
     };
     for (path, fault) in found.faults() {
@@ -57,12 +62,13 @@ pub(crate) fn look(named: &[PathBuf], words: &[String]) -> Result<Transports, St
     Ok(transports)
 }
 
-/// True if these are whole names of transports that the command knows by itself. A glob or a family can also select
-/// transports that only a module knows.
-fn are_known(words: &[String]) -> bool {
+/// True if each of these selects a transport that the command knows by itself. What selects none is for a module that
+/// the command does not know, or for a newer one than it knows.
+fn are_known(words: &[Word<'_>]) -> bool {
     let known = known();
-    let is_known =
-        |word: &String| known.iter().any(|candidate| candidate.definition().name == *word);
+    let is_known = |word: &Word<'_>| {
+        known.iter().map(|k| k.definition()).any(|known| word.selects(&known.name, &known.family))
+    };
     !words.is_empty() && words.iter().all(is_known)
 }
 
@@ -75,4 +81,20 @@ fn complain_of_refused(named: &[PathBuf], found: &ExaminedModules) -> bool {
         output::say(format_args!("cannot use the module {}: {reason}", path.display()));
     }
     refused.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_globs_and_families_of_known_transports_are_known() {
+        let are_known = |words: &[&str]| {
+            let words: Vec<Word> = words.iter().map(|word| Word::new(word).unwrap()).collect();
+            are_known(&words)
+        };
+        assert!(are_known(&["tcp", "zeromq-*", "boost", "iceoryx2"]));
+        assert!(!are_known(&[]), "no words select all, so modules that nobody knows too");
+        assert!(!are_known(&["tcp", "mine"]) && !are_known(&["mine-*"]));
+    }
 }

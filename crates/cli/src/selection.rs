@@ -33,19 +33,36 @@ pub(crate) fn select(words: &[String], registry: &Registry) -> Result<Selection,
     Ok(selection)
 }
 
+/// A name, a glob, a family or `all`.
+pub(crate) struct Word<'w> {
+    text: &'w str,
+    pattern: Pattern,
+}
+
+impl<'w> Word<'w> {
+    pub(crate) fn new(text: &'w str) -> Result<Self, String> {
+        let text = text.trim();
+        let pattern = Pattern::new(text).map_err(|e| format!("'{text}' is not a glob: {e}"))?;
+        Ok(Self { text, pattern })
+    }
+
+    /// True if it selects the transport with this name, of this family.
+    pub(crate) fn selects(&self, name: &str, family: &str) -> bool {
+        self.text == "all" || self.text == family || self.pattern.matches(name)
+    }
+}
+
 /// The indices of the transports that a name, a glob, a family or `all` selects.
 pub(crate) fn matching(word: &str, registry: &Registry) -> Result<Vec<usize>, String> {
     let definitions = || registry.iter().map(|candidate| candidate.definition()).enumerate();
-    let places = |wanted: &dyn Fn(&str, &str) -> bool| -> Vec<usize> {
-        definitions().filter(|(_, d)| wanted(&d.name, &d.family)).map(|(at, _)| at).collect()
-    };
-    let pattern = Pattern::new(word).map_err(|e| format!("'{word}' is not a glob: {e}"))?;
-    let found = match word {
-        "all" => places(&|_, _| true),
-        _ => places(&|name, family| family == word || pattern.matches(name)),
-    };
+    let word = Word::new(word)?;
+    let found: Vec<usize> =
+        definitions().filter(|(_, d)| word.selects(&d.name, &d.family)).map(|(at, _)| at).collect();
     if found.is_empty() {
-        return Err(unknown(word, definitions().map(|(_, definition)| definition.name.as_ref())));
+        return Err(unknown(
+            word.text,
+            definitions().map(|(_, definition)| definition.name.as_ref()),
+        ));
     }
     Ok(found)
 }
