@@ -25,6 +25,9 @@ const BAR: usize = 230;
 /// The longest name that fits, in characters.
 const LONGEST: usize = 22;
 
+/// The longest line below the panels.
+const LONGEST_LINE: usize = 126;
+
 fn card(result: &RunResult) -> String {
     let best = best(result);
     let panels: Vec<&Best> = [Wait::Spin, Wait::Block]
@@ -51,19 +54,23 @@ fn card(result: &RunResult) -> String {
     for (at, best) in panels.iter().enumerate() {
         card += &panel(best, 48 + at * 576);
     }
-    if !panels.is_empty() {
-        let first = "green: the fastest, and those tied with it";
-        card += &text(48, HEIGHT - 52, 20, "#4ade9d", first);
-    }
-    if let Some(suspect) = suspect(&groups(result)) {
-        let words = short(&format!("suspect: {}", suspect.answer), 60);
-        card += &text(520, HEIGHT - 52, 20, "#fbbf24", &words);
-    }
-    if let Some(machine) = findings(result).into_iter().find(|found| found.question == "machine") {
-        let words = short(&machine.answer, 100);
-        card += &text(48, HEIGHT - 22, 20, "#9fb0c0", &words);
+    for (at, (ink, words)) in foot(result, panels.is_empty()).iter().enumerate() {
+        card += &text(48, HEIGHT - 60 + at * 24, 17, ink, &short(words, LONGEST_LINE));
     }
     card + "</svg>\n"
+}
+
+/// The lines below the panels, each with its colour: what the green is, and what the machine did.
+fn foot(result: &RunResult, has_no_panels: bool) -> Vec<(&'static str, String)> {
+    let first = "green: the fastest, and those tied with it".to_owned();
+    let machine = findings(result).into_iter().find(|found| found.question == "machine");
+    let suspect = suspect(&groups(result));
+    let lines = [
+        (!has_no_panels).then_some(("#4ade9d", first)),
+        machine.map(|machine| ("#9fb0c0", machine.answer)),
+        suspect.map(|suspect| ("#fbbf24", format!("suspect: {}", suspect.answer))),
+    ];
+    lines.into_iter().flatten().collect()
 }
 
 /// The fastest rows of one kind of wait, a bar each.
