@@ -53,7 +53,7 @@ impl Writer {
         let freed = shared.0.0.load(Ordering::Acquire);
         let used = self.filled.wrapping_sub(freed);
         if used > self.slots {
-            return Err(corrupt("index"));
+            return Err(corrupt("count of freed slots"));
         }
         self.freed = freed;
         Ok(used < self.slots)
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_out_of_range_is_an_error() {
+    fn a_count_out_of_range_is_an_error() {
         let (freed, word) = (Freed::default(), AtomicU64::new(0));
         let mut writer = Writer::new(1);
         writer.fill(&word, 64);
