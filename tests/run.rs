@@ -30,7 +30,7 @@ ipcmark_harness::tests![
 ];
 
 fn every_transport_of_the_system_has_plausible_figures() {
-    let rows = listed::of_families(&["os"]).join(",");
+    let rows = listed::selected(&["os"]).join(",");
     let words = format!("run -t {rows} -w all -s 64 -n 300 --trials 1 --format json");
     let result = run(&words).exits(0).result();
     assert_distances(&result);

@@ -23,7 +23,7 @@ ipcmark_harness::tests![
 fn everything_of_the_system_is_measured_by_hand() {
     let place = RunDirectory::new();
     let follower = Running::start(&mut place.here("follower"));
-    let rows = listed::of_families(&["os"]).join(",");
+    let rows = listed::selected(&["os"]).join(",");
     let words = format!("leader -t {rows} -s 64k -n 100 --trials 1 --touch all --format json");
     let leader = end(&mut place.here(&words));
     let result = leader.exits(0).result();

@@ -17,7 +17,7 @@ pub struct Library {
 impl Library {
     /// The names of the rows that can run here.
     pub fn rows(&self) -> Vec<String> {
-        of_families(self.families)
+        selected(self.families)
     }
 
     /// Runs a check on the rows that can run here.
@@ -37,28 +37,25 @@ pub fn all() -> Vec<Value> {
     listed("")
 }
 
-/// The entries that a word selects; all if it is empty.
-fn listed(word: &str) -> Vec<Value> {
-    serde_json::from_str(&run(&format!("list --format json {word}")).exits(0).stdout)
+/// The entries that these words select, of which only the libraries are loaded; all if there are none.
+fn listed(words: &str) -> Vec<Value> {
+    serde_json::from_str(&run(&format!("list --format json {words}")).exits(0).stdout)
         .expect("a list")
 }
 
 /// The names of the transports that can run here.
 pub fn available() -> Vec<String> {
-    those(|_| true)
+    selected(&[])
 }
 
-/// The transports of these families.
-pub fn of_families(families: &[&str]) -> Vec<String> {
-    those(|entry| families.contains(&entry["family"].as_str().unwrap_or_default()))
+/// Those of them that these words select.
+pub fn selected(words: &[&str]) -> Vec<String> {
+    let entries = listed(&words.join(" "));
+    let able = entries.iter().filter(|entry| entry["available"] == true);
+    able.map(|entry| entry["name"].as_str().expect("a name").to_owned()).collect()
 }
 
-fn those(are_wanted: impl Fn(&Value) -> bool) -> Vec<String> {
-    let entries = all().into_iter().filter(|entry| entry["available"] == true && are_wanted(entry));
-    entries.map(|entry| entry["name"].as_str().expect("a name").to_owned()).collect()
-}
-
-/// The reason why a transport cannot run here, if any. Only its own library is loaded.
+/// The reason why a transport cannot run here, if any.
 pub fn missing(name: &str) -> Option<String> {
     let entries = listed(name);
     let [entry] = &entries[..] else { panic!("{name} is not listed once") };
