@@ -25,7 +25,7 @@ const BAR: usize = 230;
 /// The longest name that fits, in characters.
 const LONGEST: usize = 22;
 
-/// The longest line below the panels.
+/// The longest line below the panels, in characters.
 const LONGEST_LINE: usize = 126;
 
 fn card(result: &RunResult) -> String {
@@ -54,19 +54,20 @@ fn card(result: &RunResult) -> String {
     for (at, best) in panels.iter().enumerate() {
         card += &panel(best, 48 + at * 576);
     }
-    for (at, (ink, words)) in foot(result, panels.is_empty()).iter().enumerate() {
+    for (at, (ink, words)) in foot(result, !panels.is_empty()).iter().enumerate() {
         card += &text(48, HEIGHT - 60 + at * 24, 17, ink, &short(words, LONGEST_LINE));
     }
     card + "</svg>\n"
 }
 
 /// The lines below the panels, each with its colour: what the green is, and what the machine did.
-fn foot(result: &RunResult, has_no_panels: bool) -> Vec<(&'static str, String)> {
+fn foot(result: &RunResult, has_panels: bool) -> Vec<(&'static str, String)> {
     let first = "green: the fastest, and those tied with it".to_owned();
     let machine = findings(result).into_iter().find(|found| found.question == "machine");
+    // There are no findings where every table has one row, which can be suspect nevertheless.
     let suspect = suspect(&groups(result));
     let lines = [
-        (!has_no_panels).then_some(("#4ade9d", first)),
+        has_panels.then_some(("#4ade9d", first)),
         machine.map(|machine| ("#9fb0c0", machine.answer)),
         suspect.map(|suspect| ("#fbbf24", format!("suspect: {}", suspect.answer))),
     ];
