@@ -125,6 +125,9 @@ fn distances(result: &RunResult) -> String {
     if distances.mixed_share > 0.0 {
         parts.push(format!("mixed, {} %", figure(distances.mixed_share * 100.0)));
     }
+    if parts.is_empty() {
+        return "not known, for no row was measured".into();
+    }
     format!("{} of the blocks", parts.join("; "))
 }
 

@@ -109,6 +109,16 @@ fn the_head_shows_the_parts_of_the_run_time() {
 }
 
 #[test]
+fn a_run_that_measured_nothing_knows_no_distances() {
+    let mut result = run(vec![case("pipe", 64, Wait::Block, 1_000)]);
+    let distances = result.distances.as_mut().unwrap();
+    distances.mixed_share = 0.0;
+    distances.all.iter_mut().for_each(|distance| distance.share = 0.0);
+    let text = table(&result, 80);
+    assert!(text.contains("distances   not known, for no row was measured"), "{text}");
+}
+
+#[test]
 fn a_whole_run_fits_80_columns_with_every_column_that_matters() {
     let text = table(&whole_run(), 80);
     let labels = "transport mean p50 p99 CPU/msg × floor".split(' ').collect::<Vec<_>>();
