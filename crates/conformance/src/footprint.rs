@@ -1,6 +1,10 @@
 //! The resources of a process: descriptors, mappings, threads. Opening and closing must not add to them.
 
-use std::{collections::BTreeMap, fs, thread, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fs, thread,
+    time::{Duration, Instant},
+};
 
 use crate::{allocation::live_bytes, failure::Failure};
 
@@ -24,8 +28,8 @@ const REMOVED: &str = "(deleted)";
 /// Growth of the heap that is not a transport's leak: the names of a thread, a longer buffer.
 const HEAP_FORGIVEN: i64 = 1024;
 
-/// The number of looks, 10 ms apart, before a resource counts as leaked.
-const LOOKS: u32 = 3000;
+/// The time between two looks at the resources.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
 impl Footprint {
     /// Reads this process's resources.
@@ -38,18 +42,20 @@ impl Footprint {
     }
 
     /// Checks that opening and closing `rounds` times since then leaked nothing. For code that is not all `ours`,
-    /// private memory does not count, because libraries keep what they may need again. A joined thread may still be
-    /// ending, and a library may release a mapping only once a second, and its idle threads with their resources only
-    /// after ten seconds, so it looks repeatedly.
-    pub fn unchanged_after(&self, rounds: usize, ours: bool) -> Result<(), Failure> {
+    /// private memory does not count, because libraries keep what they may need again. What is still being released is
+    /// waited for with `patience`.
+    pub fn unchanged_after(
+        &self,
+        rounds: usize,
+        ours: bool,
+        patience: Duration,
+    ) -> Result<(), Failure> {
         // Read first, before the allocations of this function add to it.
         let grown = live_bytes() - self.heap;
         let mut outcome = self.compare(&Self::take()?, rounds, ours);
-        for _ in 0..LOOKS {
-            if outcome.is_ok() {
-                break;
-            }
-            thread::sleep(Duration::from_millis(10));
+        let begun = Instant::now();
+        while outcome.is_err() && begun.elapsed() < patience {
+            thread::sleep(BETWEEN_LOOKS);
             outcome = self.compare(&Self::take()?, rounds, ours);
         }
         match outcome {

@@ -2,6 +2,8 @@
 //! behind: no name once the endpoints are open, no descriptor, mapping or thread once they are
 //! closed. What a library keeps must not grow when it does the same again.
 
+use std::time::Duration;
+
 use crate::check::{Check, none_exempt, one_scenario};
 use crate::{
     context::CheckContext, failure::Failure, footprint::Footprint, suite::is_all_ours, traces,
@@ -9,11 +11,20 @@ use crate::{
 
 const ROUNDS: usize = 10;
 
+/// The time after which resources of our own code count as leaked: a joined thread may still be ending.
+const OWN_PATIENCE: Duration = Duration::from_secs(10);
+/// The time after which a library's resources count as kept, so that ten more rounds follow.
+const FIRST_PATIENCE: Duration = Duration::from_secs(2);
+/// The time after which they count as leaked: a library may release a mapping only once a second, and its idle threads
+/// with their resources only after ten seconds.
+const LAST_PATIENCE: Duration = Duration::from_secs(30);
+
 fn run_process(context: &mut CheckContext<'_>) -> Result<(), Failure> {
     // The first round loads everything that is loaded once per process.
     once(context, 64)?;
     let ours = is_all_ours(context.suite().definition());
-    let kept = ten_times(context)?.unchanged_after(ROUNDS, ours);
+    let patience = if ours { OWN_PATIENCE } else { FIRST_PATIENCE };
+    let kept = ten_times(context)?.unchanged_after(ROUNDS, ours, patience);
     if ours {
         return kept;
     }
@@ -24,7 +35,7 @@ fn run_process(context: &mut CheckContext<'_>) -> Result<(), Failure> {
     if kept.is_ok() && !peer_kept {
         return Ok(());
     }
-    ten_times(context)?.unchanged_after(ROUNDS, ours)
+    ten_times(context)?.unchanged_after(ROUNDS, ours, LAST_PATIENCE)
 }
 
 /// Opens and closes ten times, and returns what the process had before.

@@ -18,7 +18,7 @@ use play::{Interrupt, Outcome, TRIALS, play, registry};
 use scenario::{AT_DIFFERENT_MOMENTS, Expected, HANGING, HEALTHY, LONG, SCENARIOS, round_trips};
 
 /// The number of scenarios at once: those with a hang only wait.
-const AT_ONCE: usize = 8;
+const AT_ONCE: usize = 16;
 
 /// A check of an outcome.
 type Check = fn(&Outcome) -> Result<(), Failed>;
