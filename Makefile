@@ -62,9 +62,18 @@ bench: build
 	    echo 'to look at in a browser:    $(REPORT)'; exit $$status
 
 # Runs all of them, even after a failure.
+test: export MODULE_PROFILE = quick
 test:
-	@$(MAKE) --no-print-directory --keep-going lint unit loom miri python MODULE_PROFILE=quick \
-	    PYTHON_BUILD='test --workspace --no-run'
+	@$(MAKE) --no-print-directory --keep-going browser lint; status=$$?; \
+	    sh scripts/deps.sh python || status=$$?; \
+	    $(MAKE) --no-print-directory --keep-going --jobs=2 unit beside || exit; exit $$status
+
+# What runs while the other tests wait; its output follows in one piece.
+.PHONY: beside
+beside:
+	@said=$$(mktemp); \
+	    $(MAKE) --no-print-directory --keep-going loom miri python PYTHON_BUILD='test --workspace --no-run' \
+	        >"$$said" 2>&1; status=$$?; cat "$$said"; rm "$$said"; exit $$status
 
 lint:
 	@sh scripts/deps.sh lint
@@ -93,7 +102,7 @@ browser:
 # Properties of results are tried with a quarter of proptest's usual cases, which are others each time.
 unit: export PROPTEST_CASES ?= 64
 unit: browser modules
-	IPCMARK_MODULE_PATH=$(abspath $(MODULE_DIR)) $(CARGO) test --locked --workspace --no-fail-fast
+	MAKEFLAGS= IPCMARK_MODULE_PATH=$(abspath $(MODULE_DIR)) $(CARGO) test --locked --workspace --no-fail-fast
 
 # The conformance suite; NAME=shm-ring/spin selects transports, which must exist.
 conformance: deps modules
