@@ -12,8 +12,8 @@ MODULE_BUILD ?= target/modules
 # The development build of the command; `make test` has made it already, with the features that its tests need.
 PYTHON_BUILD ?= build --package ipcmark-cli
 
-.PHONY: help deps browser build modules bare bench test lint format unit conformance check-transport soak torture fuzz \
-    loom miri python packages packages-native packages-arm64 test-packages test-image test-aarch64 test-launchers doc overhead honesty regret clean
+.PHONY: help deps browser build modules bare bench test beside lint format unit conformance check-transport soak torture \
+    fuzz loom miri python packages packages-native packages-arm64 test-packages test-image test-aarch64 test-launchers doc overhead honesty regret clean
 
 help:
 	@echo 'make bench     measure every transport on this machine, show the table, make a page of it'
@@ -69,7 +69,6 @@ test:
 	    $(MAKE) --no-print-directory --keep-going --jobs=2 unit beside || exit; exit $$status
 
 # What runs while the other tests wait; its output follows in one piece.
-.PHONY: beside
 beside:
 	@said=$$(mktemp); \
 	    $(MAKE) --no-print-directory --keep-going loom miri python PYTHON_BUILD='test --workspace --no-run' \
@@ -99,7 +98,8 @@ format:
 browser:
 	@sh scripts/deps.sh browser
 
-# Properties of results are tried with a quarter of proptest's usual cases, which are others each time.
+# Properties of results are tried with a quarter of proptest's usual cases, which are others each time. Without this
+# make's flags: the make that a test runs would look for a share of its jobs.
 unit: export PROPTEST_CASES ?= 64
 unit: browser modules
 	MAKEFLAGS= IPCMARK_MODULE_PATH=$(abspath $(MODULE_DIR)) $(CARGO) test --locked --workspace --no-fail-fast

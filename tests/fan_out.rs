@@ -144,12 +144,11 @@ fn one_publication_of_a_library_reaches_every_follower() -> Verdict {
         Err(skipped) => return skipped,
     };
     let (waits, names) = (waits(&rows), rows.join(","));
-    for (words, followers, sizes) in
-        [("-s 64,64k --subscribers 3", 3, 2), ("-s 64 --subscribers 16 --sandbox off", 16, 1)]
-    {
-        let words = format!("run -t {names} {waits} {words} -n 20 --trials 1 --timeout 1m");
+    for (words, followers) in [("--subscribers 3", 3), ("--subscribers 16 --sandbox off", 16)] {
+        let words =
+            format!("run -t {names} {waits} -s 64,64k {words} -n 20 --trials 1 --timeout 1m");
         let result = run(&format!("{words} --touch all --format json")).exits(0).result();
-        assert_eq!(result.cases.len(), sizes * rows.len());
+        assert_eq!(result.cases.len(), 2 * rows.len());
         result.cases.iter().for_each(|case| is_whole(case, followers));
         assert_eq!(traces::names(&result.run.id), [""; 0]);
     }

@@ -140,7 +140,7 @@ fn a_kill_at_any_moment_costs_one_row_at_most() {
 fn a_run_of_which_no_row_is_left_ends() {
     let mut patience = 3 * A_MOMENT;
     loop {
-        let scene = Scene::start("run -t pipe -w block -s 64 -n 100000000");
+        let scene = Scene::start("run -t pipe -w block -s 64 -n 200000000");
         scene.await_case();
         thread::sleep(patience);
         scene.send(FOLLOWER, SIGKILL);

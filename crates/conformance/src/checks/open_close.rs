@@ -13,10 +13,11 @@ const ROUNDS: usize = 10;
 
 /// The time after which resources of our own code count as leaked: a joined thread may still be ending.
 const OWN_PATIENCE: Duration = Duration::from_secs(10);
-/// The time after which a library's resources count as kept, so that ten more rounds follow.
-const FIRST_PATIENCE: Duration = Duration::from_secs(2);
-/// The time after which they count as leaked: a library may release a mapping only once a second, and its idle threads
-/// with their resources only after ten seconds.
+/// The time after which a library's resources count as kept, so that ten more rounds follow: a library may release a
+/// mapping only once a second, and its idle threads with their resources only after ten seconds. What it released later,
+/// during those rounds, could hide as much that they leak.
+const FIRST_PATIENCE: Duration = Duration::from_secs(20);
+/// The time after which they count as leaked.
 const LAST_PATIENCE: Duration = Duration::from_secs(30);
 
 fn run_process(context: &mut CheckContext<'_>) -> Result<(), Failure> {
