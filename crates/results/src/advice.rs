@@ -319,7 +319,8 @@ impl<'a> Candidate<'a> {
 
     /// Messages that were never received.
     pub fn lost(&self) -> u64 {
-        self.row.trials.iter().map(|trial| trial.session.losses.lost).sum()
+        let lost = self.row.trials.iter().map(|trial| trial.session.losses.lost);
+        lost.fold(0, u64::saturating_add)
     }
 }
 

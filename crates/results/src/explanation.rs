@@ -202,8 +202,8 @@ fn wake_up(row: &Row, hop: Figure) -> Option<f64> {
 fn sleeps(row: &Row) -> f64 {
     let of = |trial: &Trial| {
         let processes = trial.session.processes.iter();
-        let sleeps: u64 = processes.map(|process| process.context_switches.voluntary).sum();
-        sleeps as f64 / trial.session.messages.max(1) as f64
+        let sleeps = processes.map(|process| process.context_switches.voluntary);
+        sleeps.fold(0, u64::saturating_add) as f64 / trial.session.messages.max(1) as f64
     };
     median(&row.trials.iter().map(of).collect::<Vec<_>>()).unwrap_or(0.0)
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     figure::check_figures,
-    histogram::{decode, encode},
+    histogram::{MAX_SAMPLES, decode, encode},
 };
 
 /// Recorded times. Statistics are accurate to one part in a thousand (the histogram's 3 significant
@@ -72,6 +72,9 @@ impl Times {
     }
 
     pub(super) fn check(&self, name: &str) -> Result<(), String> {
+        if self.count > MAX_SAMPLES {
+            return Err(format!("{name}.count is {}, more than a trial has", self.count));
+        }
         check_figures(&[("mean", self.mean), ("stdev", self.stdev)])
             .map_err(|cause| format!("{name}.{cause}"))
     }

@@ -64,6 +64,17 @@ fn sleeping_rows_come_first_and_the_spinning_row_is_the_alternative() {
 }
 
 #[test]
+fn the_largest_counts_of_losses_do_not_overflow() {
+    let mut result = rows();
+    let Outcome::Ok { measurement } = &mut result.cases[0].outcome else {
+        panic!("it was not measured")
+    };
+    measurement.trials_mut().iter_mut().for_each(|trial| trial.session.losses.lost = u64::MAX);
+    let advice = advise(&result, &question(None, None), |_| true);
+    assert_eq!(advice.choice.unwrap().lost(), u64::MAX);
+}
+
+#[test]
 fn a_row_that_should_sleep_and_does_not_is_no_sleeping_row() {
     let mut result = rows();
     let mut eager = row("eager", Wait::Block, 300, 2.0);

@@ -71,6 +71,17 @@ fn a_sleeping_row_is_a_wake_up_its_copies_and_the_rest() {
 }
 
 #[test]
+fn the_largest_counts_of_sleeps_do_not_overflow() {
+    let mut case = row(Wait::Block, 0);
+    let Outcome::Ok { measurement } = &mut case.outcome else { panic!("it was not measured") };
+    for process in &mut measurement.trials_mut()[0].session.processes {
+        process.context_switches.voluntary = u64::MAX;
+    }
+    let explanation = explain(Row::of(&case, Some(0)).unwrap(), NONE, CHARGES).unwrap();
+    assert!(explanation.further_sleeps > 1e15, "{}", explanation.further_sleeps);
+}
+
+#[test]
 fn a_row_without_a_block_at_the_distance_is_explained_all_the_same() {
     let case = row(Wait::Block, 200);
     let explanation = explain(Row::of(&case, Some(7)).unwrap(), NONE, CHARGES).unwrap();

@@ -376,6 +376,17 @@ fn a_file_too_large_to_be_a_result_is_not_read() {
 }
 
 #[test]
+fn a_count_that_no_trial_has_is_an_error() {
+    let mut result = run(vec![case("pipe", &[700])]);
+    first_trial(&mut result).times_ns.count = 1 << 43;
+    assert!(result.check().is_ok());
+    first_trial(&mut result).times_ns.count += 1;
+    let error = error_of(&serde_json::to_vec(&result).unwrap());
+    let cause = "case 1 (pipe): trial 1: times_ns.count is 8796093022209, more than a trial has";
+    assert!(error.ends_with(cause), "{error}");
+}
+
+#[test]
 fn a_figure_that_is_no_number_costs_its_row_and_not_the_file() {
     for wrong in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0] {
         let mut result = run(vec![case("pipe", &[1_000]), case("fifo", &[1_000])]);

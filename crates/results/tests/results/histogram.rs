@@ -128,13 +128,14 @@ fn the_largest_count_below_zero_is_an_error() {
 }
 
 #[test]
-fn counts_whose_sum_overflows_are_an_error() {
-    let half = [0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
-    assert!(decode(&with_counts(&half)).is_ok());
-    assert_eq!(
-        decode(&with_counts(&[half, half].concat())).unwrap_err(),
-        "not a histogram: its counts overflow"
-    );
+fn more_samples_than_a_trial_has_are_an_error() {
+    let (most, one) = ([0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x04], [0x02]);
+    assert_eq!(decode(&with_counts(&most)).unwrap().len(), 1 << 43);
+    let largest = [0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
+    for counts in [[&most[..], &one].concat(), largest.to_vec(), [largest, largest].concat()] {
+        let error = decode(&with_counts(&counts)).unwrap_err();
+        assert_eq!(error, "a histogram of more samples than a trial has");
+    }
 }
 
 #[test]
