@@ -137,6 +137,8 @@ KINDS = {"python-pipe": Pipe, "python-shared-memory": SharedSlots, "python-queue
 
 
 PAUSE_S = 200e-6
+# What the start of a program leaves to the kernel to free is freed in this time (modules/shared/rust/blocks.rs).
+SETTLING_S = 0.1
 
 
 def follow(end, cpu, count):
@@ -153,8 +155,10 @@ def exchange(end, count):
         assert end.receive() == number
 
 
-def lead(end, turn, count, blocks):
+def lead(end, turn, count, blocks, spins):
     exchange(end, turn * count)
+    if not spins:
+        sleep(SETTLING_S)
     for block in range(blocks):
         if block % turn == 0:
             sleep(PAUSE_S)
@@ -168,8 +172,9 @@ def lead(end, turn, count, blocks):
 def main(name, wait, payload, count, blocks, *rest):
     multiprocessing.set_start_method("fork")  # The other process inherits the objects of this one.
     count, blocks, cpus = int(count), int(blocks), [int(cpu) for cpu in rest[:2]]
-    turn = 9 if wait == "spin" else 3
-    end = KINDS[name](int(payload), wait == "spin")
+    spins = wait == "spin"
+    turn = 9 if spins else 3
+    end = KINDS[name](int(payload), spins)
     turns = (blocks + turn - 1) // turn
     follower = multiprocessing.Process(
         target=follow, args=(end, cpus[1], (turn + blocks) * count + turns), daemon=True
@@ -177,7 +182,7 @@ def main(name, wait, payload, count, blocks, *rest):
     follower.start()
     os.sched_setaffinity(0, {cpus[0]})
     end.choose(True)
-    lead(end, turn, count, blocks)
+    lead(end, turn, count, blocks, spins)
     follower.join()
 
 

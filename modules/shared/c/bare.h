@@ -139,9 +139,11 @@ static inline void bare_measure_blocks(void *end, const struct bare *bare) {
     uint64_t number = 0;
     double before = 0;
     bare_exchange(end, bare, &number, turn * bare->round_trips);
+    if (!bare->spins)
+        bare_sleep(BARE_SETTLING_NS);
     for (uint64_t at = 0; at < bare->blocks; at++) {
         if (at % turn == 0) {
-            bare_pause();
+            bare_sleep(BARE_PAUSE_NS);
             bare_exchange(end, bare, &number, 1);
             before = bare_probe(bare, &floor);
         }

@@ -30,6 +30,9 @@ enum {
     BARE_POLLS_A_LOOK = 1024,
     BARE_POLLS_A_LOOK_FOR_THE_END = 32,
     BARE_PAUSE_NS = 200000,
+    /* What the start of a program leaves to the kernel to free (RCU callbacks) is freed in this time. Until then the
+     * processors keep their tick while they are idle, and wake up faster than later. */
+    BARE_SETTLING_NS = 100000000,
     /* The blocks of a turn of about 5 ms. */
     BARE_SPINNING_TURN = 9,
     BARE_SLEEPING_TURN = 3
@@ -71,9 +74,9 @@ static inline uint64_t bare_sleeps(void) {
     return (uint64_t)usage.ru_nvcsw;
 }
 
-static inline void bare_pause(void) {
-    const struct timespec pause = {0, BARE_PAUSE_NS};
-    nanosleep(&pause, NULL);
+static inline void bare_sleep(long ns) {
+    const struct timespec time = {0, ns};
+    nanosleep(&time, NULL);
 }
 
 static inline struct bare_floor bare_map(const char *file) {

@@ -39,6 +39,10 @@ const PAUSE: Duration = Duration::from_micros(200);
 const SPINNING_TURN: usize = 9;
 const SLEEPING_TURN: usize = 3;
 
+/// What the start of a program leaves to the kernel to free (RCU callbacks) is freed in this time. Until then the
+/// processors keep their tick while they are idle, and wake up faster than later.
+const SETTLING: Duration = Duration::from_millis(100);
+
 /// What both processes do.
 #[derive(Clone, Copy, Debug)]
 pub struct Work {
@@ -50,6 +54,7 @@ pub struct Work {
 
 /// A step of the work.
 enum Step {
+    Settle,
     Pause,
     Probe,
     /// Round trips that do not count.
@@ -75,7 +80,8 @@ impl Work {
         let turn = if spins { SPINNING_TURN } else { SLEEPING_TURN };
         let warm_up = Step::Uncounted(turn as u64 * round_trips);
         let few = (round_trips / 20).clamp(1, 16);
-        std::iter::once(warm_up).chain((0..blocks).flat_map(move |at| {
+        let settle = (!spins).then_some(Step::Settle);
+        std::iter::once(warm_up).chain(settle).chain((0..blocks).flat_map(move |at| {
             let begin = [Step::Pause, Step::Uncounted(1), Step::Probe];
             let begin = begin.into_iter().filter(move |_| at.is_multiple_of(turn));
             begin.chain([Step::Uncounted(few), Step::Block(round_trips), Step::Probe])
@@ -99,6 +105,7 @@ impl Work {
         };
         for step in self.steps() {
             match step {
+                Step::Settle => settle(),
                 Step::Pause => pause(),
                 Step::Uncounted(count) => run(count)?,
                 Step::Probe => {
@@ -132,6 +139,7 @@ impl Work {
                 Step::Uncounted(count) | Step::Block(count) => {
                     (0..count).try_for_each(|_| answer())?;
                 }
+                Step::Settle => settle(),
                 Step::Pause => pause(),
                 Step::Probe => floor.reflect(),
             }
@@ -257,6 +265,11 @@ impl Drop for Floor {
         // SAFETY: `map` made it with this length, and nothing refers to it any more.
         unsafe { libc::munmap(self.pages.as_ptr().cast(), FILE_BYTES) };
     }
+}
+
+/// The wait of both processes before their first turn.
+pub fn settle() {
+    thread::sleep(SETTLING);
 }
 
 /// The pause of both processes before a turn.

@@ -4,7 +4,7 @@
 mod shared;
 
 use ipcmark_results::{Blocks, stats};
-pub(crate) use shared::{FILE_BYTES, Floor, MeasuredBlock, Work, now_ns, pause};
+pub(crate) use shared::{FILE_BYTES, Floor, MeasuredBlock, Work, now_ns, pause, settle};
 
 use crate::measured::BRIEF;
 

@@ -15,7 +15,7 @@ use ipcmark_transport::Wait;
 
 use crate::{
     bare::{self, DescriptorPair, Mechanism, PAGE, pin, shared_page, unpin},
-    blocks::{self, Floor, MeasuredBlock, now_ns, pause},
+    blocks::{self, Floor, MeasuredBlock, now_ns, pause, settle},
 };
 
 /// The length of a block and the blocks of a turn, as the engine's, and the number of blocks.
@@ -140,6 +140,7 @@ impl<W: Fn(i32, &[u8]), R: Fn(i32, &mut [u8])> Side<'_, W, R> {
         let Self { ends: (out, back), bytes, shared, write, read } = self;
         let mut message = vec![0_u8; bytes];
         let (mut seq, mut before_ns, mut probes) = (0, 0.0, Vec::new());
+        settle();
         for at in 0..BLOCKS {
             if at % TURN == 0 {
                 pause();
@@ -176,6 +177,7 @@ impl<W: Fn(i32, &[u8]), R: Fn(i32, &mut [u8])> Side<'_, W, R> {
         // The time at which each batch began to arrive.
         let mut marks = Vec::with_capacity(1 << 16);
         let mut seq = 0;
+        settle();
         for (at, (elapsed_ns, messages)) in shared.blocks.iter().enumerate() {
             if at % TURN == 0 {
                 pause();
