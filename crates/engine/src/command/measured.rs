@@ -302,13 +302,18 @@ mod tests {
         LeaderReport { blocks: vec![block], samples: groups.collect(), ..LeaderReport::default() }
     }
 
-    /// Added together, they are more than a histogram can be encoded with.
     #[test]
     fn a_round_trip_has_one_sample() {
         assert_eq!(samples(&report(30, &[10, 20])).unwrap().len(), 30);
-        for counts in [&[10, 19][..], &[i64::MAX as u64, i64::MAX as u64]] {
-            let why = samples(&report(30, counts)).unwrap_err();
+        for counts in [[10, 19], [1 << 43, 1 << 43]] {
+            let why = samples(&report(30, &counts)).unwrap_err();
             assert!(why.contains("samples of 30"), "{why}");
         }
+    }
+
+    #[test]
+    fn a_group_has_no_more_samples_than_a_trial_can_have() {
+        let why = samples(&report(30, &[i64::MAX as u64, 30])).unwrap_err();
+        assert!(why.contains("more samples than a trial has"), "{why}");
     }
 }
