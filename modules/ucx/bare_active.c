@@ -48,7 +48,7 @@ static uint64_t bare_receive(void *end, const struct bare *bare) {
     const ucp_request_param_t plain = {0};
     while (ucp_worker_progress(self->ucx.worker), !self->data)
         if (!bare->spins)
-            bare_sleep(&self->ucx);
+            bare_await_event(&self->ucx);
     if (self->len != bare->payload)
         bare_fail("receive a whole message");
     void *const data = self->data;

@@ -59,7 +59,7 @@ static inline void bare_connect(struct bare_ucx *self, const struct bare *bare) 
     memset(self->incoming, 1, bare->payload);
 }
 
-static inline void bare_sleep(const struct bare_ucx *self) {
+static inline void bare_await_event(const struct bare_ucx *self) {
     struct pollfd event = {.fd = self->events, .events = POLLIN};
     if (ucp_worker_arm(self->worker) == UCS_OK)
         (void)poll(&event, 1, 1000);
@@ -75,7 +75,7 @@ static inline void bare_await(const struct bare_ucx *self, const struct bare *ba
         if (ucp_request_check_status(request) != UCS_INPROGRESS)
             break;
         if (!bare->spins)
-            bare_sleep(self);
+            bare_await_event(self);
     }
     ucp_request_free(request);
 }
