@@ -76,6 +76,13 @@ fn measured_figures_are_consistent() {
             .collect();
         assert!(counts.len() == 3 && counts.is_sorted_by(|more, fewer| more >= fewer), "{one}");
     }
+    let cores = measured["shared_cores"].as_array().unwrap();
+    assert_eq!(cores.len(), cpus.len().min(2));
+    for core in cores {
+        let share = core["share"].as_f64().unwrap();
+        assert!((0.0..=1.0).contains(&share) && core["bursts"].as_u64().unwrap() > 0, "{core}");
+        assert_eq!(share > 0.0, core["slowdown"].is_number(), "{core}");
+    }
     let pairs = measured["pairs"].as_array().unwrap();
     assert_eq!(pairs.is_empty(), cpus.len() == 1);
     for pair in pairs {

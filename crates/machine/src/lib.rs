@@ -31,6 +31,7 @@ pub mod process;
 mod processor_name;
 pub mod remarks;
 pub mod removal;
+pub mod shared_core;
 pub mod topology;
 pub mod tracepoint;
 pub mod wakeups;

@@ -20,6 +20,7 @@ mod tracing;
 
 pub use fact::{Effect, Examined, Fact, Finding, Question, Remedy, Weight};
 pub use identity::{Facts, governor};
+pub use processors::SMT_OFF;
 pub use system::System;
 
 /// Every fact, in the order in which harmless ones are shown.

@@ -97,6 +97,12 @@ fn examine_siblings(system: &System) -> Option<Examined> {
     has_topology.then(|| Examined::harmless(value).with(effect))
 }
 
+/// The command that leaves one thread to each core, and its price.
+pub const SMT_OFF: [&str; 2] = [
+    "echo off | sudo tee /sys/devices/system/cpu/smt/control",
+    "half of the processors are gone until `on` is written there",
+];
+
 fn siblings(is_one_core: bool) -> Effect {
     let effect = match is_one_core {
         true => Effect::new(
@@ -111,10 +117,7 @@ fn siblings(is_one_core: bool) -> Effect {
             "ipcmark puts the ends on different cores; work on the other thread of such a core slows it down",
         ),
     };
-    effect.remedy(
-        "echo off | sudo tee /sys/devices/system/cpu/smt/control",
-        "half of the processors are gone until `on` is written there",
-    )
+    effect.remedy(SMT_OFF[0], SMT_OFF[1])
 }
 
 /// The memory nodes of the processors, by number.

@@ -9,6 +9,7 @@ use ipcmark_machine::{
     hiccups::{self, Hiccups},
     pair,
     placement::{self, Pinning},
+    shared_core::{self, CoreSharing},
     topology::{Cpu, Relation},
 };
 use ipcmark_transport::Error;
@@ -20,8 +21,9 @@ use crate::progress::ProgressLine;
 const TURNS: u32 = 5;
 
 /// The parts of a turn, in percent; the rest is for the canary and the start of threads.
-const HICCUPS: u32 = 38;
-const PROBES: u32 = 42;
+const HICCUPS: u32 = 34;
+const PROBES: u32 = 38;
+const SHARED_CORES: u32 = 8;
 const HAND_OVERS: u32 = 15;
 
 /// The most hand-overs that are kept from a turn.
@@ -36,6 +38,8 @@ pub(super) struct Examination {
     pub hiccups: Vec<Hiccups>,
     /// Pairs of processors; the first is the one that `ipcmark run` uses.
     pub pairs: Vec<MeasuredPair>,
+    /// How often the core of each processor of the first pair was shared.
+    pub shared_cores: Vec<CoreSharing>,
     /// Round trips between sleeping threads on the first pair, in nanoseconds.
     pub hand_overs_ns: Vec<u64>,
     /// The time of a canary step on the first processor, in nanoseconds; one for each turn and one at
@@ -79,7 +83,7 @@ pub(super) fn examine(cpus: &[Cpu], duration: Duration) -> Result<Examination, E
     let mut measurement = RunningMeasurement::new(cpus)?;
     for number in 0..TURNS {
         let mut show = |what: &str, step: u32| {
-            progress.show(what, f64::from(3 * number + step) / f64::from(3 * TURNS));
+            progress.show(what, f64::from(4 * number + step) / f64::from(4 * TURNS));
         };
         measurement.turn(duration / TURNS, &mut show)?;
     }
@@ -93,6 +97,8 @@ struct RunningMeasurement {
     /// The pairs, each with its probes.
     pairs: Vec<(ProbedPair, Vec<f64>)>,
     hiccups: Vec<Hiccups>,
+    /// The processors of the first pair, or the only one, each with its bursts.
+    cores: Vec<(u32, Vec<f64>)>,
     hand_overs_ns: Vec<u64>,
     canary_ns: Vec<f64>,
     start: Snapshot,
@@ -102,10 +108,14 @@ struct RunningMeasurement {
 
 impl RunningMeasurement {
     fn new(cpus: &[Cpu]) -> Result<Self, Error> {
+        let links = links(cpus)?;
+        let measured =
+            links.first().map_or(vec![cpus[0].id], |link| vec![link.cpus.0, link.cpus.1]);
         Ok(Self {
             ids: cpus.iter().map(|cpu| cpu.id).collect(),
-            pairs: links(cpus)?.into_iter().map(|link| (link, Vec::new())).collect(),
+            pairs: links.into_iter().map(|link| (link, Vec::new())).collect(),
             hiccups: Vec::new(),
+            cores: measured.into_iter().map(|cpu| (cpu, Vec::new())).collect(),
             hand_overs_ns: Vec::new(),
             canary_ns: Vec::new(),
             start: Snapshot::now(&[]),
@@ -120,7 +130,9 @@ impl RunningMeasurement {
         self.add_hiccups(hiccups::watch(&self.ids, time * HICCUPS / 100)?);
         show("distances between processors", 1);
         self.add_probes(time * PROBES / 100)?;
-        show("hand-overs between sleeping threads", 2);
+        show("sharing of the cores", 2);
+        self.add_bursts(time * SHARED_CORES / 100)?;
+        show("hand-overs between sleeping threads", 3);
         self.add_hand_overs(time * HAND_OVERS / 100)?;
         Ok(())
     }
@@ -146,6 +158,15 @@ impl RunningMeasurement {
         Ok(())
     }
 
+    /// Watches one core after the other: the processors may be threads of one.
+    fn add_bursts(&mut self, time: Duration) -> Result<(), Error> {
+        let part = time / self.cores.len() as u32;
+        for (cpu, bursts) in &mut self.cores {
+            bursts.extend(shared_core::bursts(*cpu, part)?);
+        }
+        Ok(())
+    }
+
     fn add_hand_overs(&mut self, time: Duration) -> Result<(), Error> {
         let cpus = self.pairs.first().map_or((self.ids[0], self.ids[0]), |(link, _)| link.cpus);
         self.hand_overs_ns.extend(pair::hand_overs(cpus, time, MOST_HAND_OVERS)?);
@@ -166,6 +187,7 @@ impl RunningMeasurement {
             others: others(&self.others),
             pairs: self.pairs.into_iter().map(pair).collect(),
             hiccups: self.hiccups,
+            shared_cores: self.cores.iter().map(|(cpu, all)| CoreSharing::of(*cpu, all)).collect(),
             hand_overs_ns: self.hand_overs_ns,
             canary_ns: self.canary_ns,
         })

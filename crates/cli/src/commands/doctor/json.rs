@@ -3,6 +3,7 @@
 use ipcmark_machine::{
     facts::{Finding, Question, Weight},
     hiccups::{Hiccups, THRESHOLDS_NS},
+    shared_core::CoreSharing,
 };
 use serde_json::{Map, Value, json};
 
@@ -68,6 +69,7 @@ fn measured(examination: &Examination) -> Value {
         "duration_ns": examination.conditions.elapsed_ns,
         "pairs": examination.pairs.iter().map(pair).collect::<Vec<_>>(),
         "hiccups": examination.hiccups.iter().map(hiccups).collect::<Vec<_>>(),
+        "shared_cores": examination.shared_cores.iter().map(shared_core).collect::<Vec<_>>(),
         "canary_ns": examination.canary_ns,
         "other_programs": others.collect::<Vec<_>>(),
     })
@@ -103,6 +105,15 @@ fn hiccups(hiccups: &Hiccups) -> Value {
         "share": hiccups.share(),
         "cpu_time_ns": hiccups.thread.map(|time| time.cpu_ns),
         "run_delay_ns": hiccups.thread.map(|time| time.run_delay_ns),
+    })
+}
+
+fn shared_core(core: &CoreSharing) -> Value {
+    json!({
+        "cpu": core.cpu,
+        "bursts": core.bursts,
+        "share": core.share,
+        "slowdown": core.slowdown,
     })
 }
 

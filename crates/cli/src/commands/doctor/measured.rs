@@ -2,7 +2,7 @@
 
 use ipcmark_machine::{
     conditions::ThreadTime,
-    facts::{Effect, Examined, Finding, Question, System, Weight},
+    facts::{Effect, Examined, Finding, Question, SMT_OFF, System, Weight},
     hiccups::Hiccups,
 };
 use ipcmark_report::duration;
@@ -27,6 +27,11 @@ const MEASURED: &[Measured] = &[
         name: "hiccups",
         source: "gaps in threads that read the clock without a pause",
         examine: examine_hiccups,
+    },
+    Measured {
+        name: "shared cores",
+        source: "independent operations and dependent ones, timed in turn",
+        examine: examine_shared_cores,
     },
     Measured {
         name: "wake-up",
@@ -160,6 +165,33 @@ fn examine_hiccups(examination: &Examination, _: &System) -> Option<Examined> {
 
 fn per_second(hiccups: &Hiccups) -> f64 {
     hiccups.gaps[1].count as f64 / (hiccups.watched_ns.max(1) as f64 / 1e9)
+}
+
+/// From this share of the time on, the spread of trials shows it.
+const SHARED: f64 = 0.01;
+
+fn examine_shared_cores(examination: &Examination, system: &System) -> Option<Examined> {
+    let cores = examination.shared_cores.iter().filter(|core| core.bursts > 0);
+    let worst = cores.max_by(|a, b| a.share.total_cmp(&b.share))?;
+    let Some(slowdown) = worst.slowdown else { return Some(Examined::harmless("never")) };
+    let value = format!(
+        "up to {} of the time (cpu {}), independent operations take {slowdown:.1} times as long then",
+        percent(worst.share),
+        worst.cpu
+    );
+    let effect = || {
+        let effect = Effect::new(
+            Weight::Reservation,
+            &[Question::Spinning, Question::Large, Question::Tails],
+            "another thread of the core works meanwhile: rows that execute many instructions or copy much take \
+             longer then, although the distance of the processors is the same, so that trials differ",
+        );
+        match system.hypervisor {
+            None => effect.remedy(SMT_OFF[0], SMT_OFF[1]),
+            Some(_) => by_host(effect, system),
+        }
+    };
+    Some(Examined::harmless(value).with((worst.share >= SHARED).then(effect)))
 }
 
 /// Bare metal needs 5 to 15 µs for the round trip.

@@ -4,6 +4,7 @@ use ipcmark_machine::{
     conditions::{Conditions, ProcessorUse, Throttling},
     files::Files,
     hiccups::Gaps,
+    shared_core::CoreSharing,
     topology::Relation,
 };
 
@@ -17,6 +18,7 @@ fn quiet() -> Examination {
     Examination {
         hiccups: vec![hiccups(0), hiccups(1)],
         pairs: vec![pair(&[(61.0, 1_000)])],
+        shared_cores: vec![core(0, 0), core(1, 5)],
         hand_overs_ns: (0..1_000).map(|at| 6_000 + at).collect(),
         canary_ns: vec![0.61, 0.62, 0.61],
         conditions: Conditions {
@@ -39,6 +41,11 @@ fn hiccups(cpu: u32) -> Hiccups {
         longest_ns: 9_000,
         thread: Some(ThreadTime { cpu_ns: SECOND, run_delay_ns: 0 }),
     }
+}
+
+/// The core of a processor, shared in so many of 1,000 bursts.
+fn core(cpu: u32, shared: usize) -> CoreSharing {
+    CoreSharing::of(cpu, &[vec![0.7; 1_000 - shared], vec![1.33; shared]].concat())
 }
 
 /// A pair with these probes: times and their counts.
@@ -77,13 +84,14 @@ fn each_cause_shows_in_its_fact_and_in_no_other() {
     use Question::{Sleeping, Spinning, Tails};
     use Weight::{Reservation, Unfit};
     type Change = fn(&mut Examination);
-    let causes: [(Change, &str, Weight, Question); 16] = [
+    let causes: [(Change, &str, Weight, Question); 17] = [
         (|it| it.pairs[0] = pair(&[(61.0, 900), (430.0, 100)]), "distances", Reservation, Spinning),
         (|it| it.pairs[0] = pair(&[(61.0, 950), (2e5, 50)]), "distances", Reservation, Tails),
         (|it| it.pairs[0] = pair(&[(61.0, 400), (2e5, 600)]), "distances", Unfit, Spinning),
         (|it| it.hiccups[1].gaps[0].total_ns = SECOND / 50, "hiccups", Reservation, Tails),
         (|it| it.hiccups[1].gaps[0].total_ns = SECOND / 5, "hiccups", Unfit, Tails),
         (|it| it.hiccups[0].longest_ns = 4_000_000, "hiccups", Reservation, Tails),
+        (|it| it.shared_cores[0] = core(0, 70), "shared cores", Reservation, Spinning),
         (|it| it.hand_overs_ns.fill(60_000), "wake-up", Reservation, Sleeping),
         (|it| stolen_ns(it, SECOND / 100), "stolen time", Reservation, Tails),
         (|it| stolen_ns(it, SECOND / 4), "stolen time", Unfit, Spinning),
@@ -136,6 +144,27 @@ fn the_remedy_of_pinned_processors_needs_a_hypervisor() {
 }
 
 #[test]
+fn a_shared_core_has_a_remedy_on_the_host_or_on_the_machine_itself() {
+    let mut examination = quiet();
+    examination.shared_cores[1] = core(1, 300);
+    for (hypervisor, command) in [(Some("KVM"), "virsh vcpupin"), (None, "smt/control")] {
+        let found = findings(&examination, &system(hypervisor));
+        let finding = found.iter().find(|finding| finding.name == "shared cores").unwrap();
+        let remedy = finding.effect.as_ref().unwrap().remedy.as_ref().unwrap();
+        assert!(remedy.command.contains(command), "{remedy:?}");
+    }
+}
+
+#[test]
+fn a_core_that_is_never_shared_is_said_to_be_so() {
+    let mut examination = quiet();
+    examination.shared_cores = vec![core(0, 0), core(1, 0)];
+    let found = findings(&examination, &system(None));
+    let finding = found.iter().find(|finding| finding.name == "shared cores").unwrap();
+    assert_eq!((finding.value.as_str(), &finding.effect), ("never", &None));
+}
+
+#[test]
 fn delays_by_other_programs_have_no_remedy_on_the_host() {
     let mut examination = quiet();
     examination.pairs[0] = pair(&[(61.0, 400), (2e5, 600)]);
@@ -149,6 +178,7 @@ fn delays_by_other_programs_have_no_remedy_on_the_host() {
 fn facts_without_a_source_are_left_out() {
     let mut examination = quiet();
     examination.pairs.clear();
+    examination.shared_cores.clear();
     examination.hand_overs_ns.clear();
     examination.conditions.processors = None;
     examination.conditions.throttling = None;
@@ -168,6 +198,10 @@ fn values_are_the_measured_ones() {
     assert_eq!(
         value("hiccups"),
         "up to 0.20 % of the time (cpu 1), 0 gaps over 10 µs a second, the longest 9.00 µs"
+    );
+    assert_eq!(
+        value("shared cores"),
+        "up to 0.50 % of the time (cpu 1), independent operations take 1.9 times as long then"
     );
     assert_eq!(value("wake-up"), "6.50 µs a round trip (p99 6.99 µs)");
     assert_eq!(value("processor speed"), "moved by 1.6 %");
