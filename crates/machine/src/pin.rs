@@ -3,6 +3,7 @@
 use std::{
     fs,
     sync::{Mutex, MutexGuard, PoisonError},
+    thread,
 };
 
 use ipcmark_transport::Error;
@@ -51,6 +52,22 @@ impl Pin {
             set_affinity(thread, &self.usable);
         }
     }
+}
+
+/// Does this work in a thread of its own that is pinned to one processor, and waits for it.
+///
+/// # Errors
+/// The thread cannot be started or pinned.
+pub(crate) fn work_on<T: Send + 'static>(
+    cpu: u32,
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Error> {
+    let pinned = move || Pin::to(cpu).map(|_| work());
+    let thread = thread::Builder::new().name(name.into()).spawn(pinned);
+    let thread = thread.map_err(|e| Error::scarce("start", "a thread", e))?;
+    let panicked = |_| Err(Error::new("time", "a processor", "the thread panicked"));
+    thread.join().unwrap_or_else(panicked)
 }
 
 /// Lets the calling thread run on every processor of its cpuset again, whatever restricted it. Returns the processors

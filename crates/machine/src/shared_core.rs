@@ -5,11 +5,11 @@
 //! long as before; independent operations take up to twice as long. The ratio of the two times shows that another thread
 //! works, and does not depend on the clock frequency.
 
-use std::{arch::asm, thread, time::Duration};
+use std::{arch::asm, time::Duration};
 
 use ipcmark_transport::Error;
 
-use crate::{clock::now_ns, pin::Pin};
+use crate::{clock::now_ns, pin};
 
 /// Steps of a burst: about 1 µs for each of its two parts.
 const STEPS: u64 = 2_000;
@@ -21,7 +21,7 @@ const PERIOD_NS: u64 = 50_000;
 const FASTEST: f64 = 0.02;
 
 /// Ratios to the reference at which the core was shared. On an AMD EPYC 9 of 10 such bursts were between 1.6 and 2.2,
-/// and 1 of 1,000 bursts between 1.3 and 1.5. A larger ratio is an interruption.
+/// and fewer than 1 of 1,000 bursts between 1.3 and 1.5. A larger ratio is an interruption.
 const SHARED: std::ops::Range<f64> = 1.4..3.0;
 
 /// How often the core of a processor was shared.
@@ -65,11 +65,7 @@ fn is_shared(ratio: &f64) -> bool {
 /// # Errors
 /// A thread cannot be started, or cannot be pinned to its processor.
 pub fn bursts(cpu: u32, duration: Duration) -> Result<Vec<f64>, Error> {
-    let watch = move || Pin::to(cpu).map(|_| watch(duration.as_nanos() as u64));
-    let thread = thread::Builder::new().name(format!("core of {cpu}")).spawn(watch);
-    let thread = thread.map_err(|e| Error::scarce("start", "a thread", e))?;
-    let panicked = |_| Err(Error::new("watch", "a core", "the thread panicked"));
-    thread.join().unwrap_or_else(panicked)
+    pin::work_on(cpu, "shared core", move || watch(duration.as_nanos() as u64))
 }
 
 fn watch(duration_ns: u64) -> Vec<f64> {

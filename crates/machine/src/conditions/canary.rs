@@ -1,10 +1,10 @@
 //! The canary: a fixed chain of dependent operations, whose time follows the clock frequency of the processor.
 
-use std::{hint::black_box, thread, time::Instant};
+use std::{hint::black_box, time::Instant};
 
 use ipcmark_transport::Error;
 
-use crate::pin::Pin;
+use crate::pin;
 
 /// Steps of a round: about 5 µs.
 const STEPS: u32 = 8_192;
@@ -23,10 +23,7 @@ pub fn canary_ns() -> f64 {
 /// # Errors
 /// A thread cannot be started or pinned.
 pub fn canary_on(cpu: u32) -> Result<f64, Error> {
-    let measure = move || Pin::to(cpu).map(|_| canary_ns());
-    let thread = thread::Builder::new().name("canary".into()).spawn(measure);
-    let thread = thread.map_err(|e| Error::scarce("start", "a thread", e))?;
-    thread.join().unwrap_or_else(|_| Err(Error::new("time", "a processor", "the thread panicked")))
+    pin::work_on(cpu, "canary", canary_ns)
 }
 
 fn round() -> f64 {

@@ -20,7 +20,7 @@ mod tracing;
 
 pub use fact::{Effect, Examined, Fact, Finding, Question, Remedy, Weight};
 pub use identity::{Facts, governor};
-pub use processors::SMT_OFF;
+pub use processors::with_one_thread_a_core;
 pub use system::System;
 
 /// Every fact, in the order in which harmless ones are shown.

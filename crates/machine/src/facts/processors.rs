@@ -97,12 +97,6 @@ fn examine_siblings(system: &System) -> Option<Examined> {
     has_topology.then(|| Examined::harmless(value).with(effect))
 }
 
-/// The command that leaves one thread to each core, and its price.
-pub const SMT_OFF: [&str; 2] = [
-    "echo off | sudo tee /sys/devices/system/cpu/smt/control",
-    "half of the processors are gone until `on` is written there",
-];
-
 fn siblings(is_one_core: bool) -> Effect {
     let effect = match is_one_core {
         true => Effect::new(
@@ -117,7 +111,15 @@ fn siblings(is_one_core: bool) -> Effect {
             "ipcmark puts the ends on different cores; work on the other thread of such a core slows it down",
         ),
     };
-    effect.remedy(SMT_OFF[0], SMT_OFF[1])
+    with_one_thread_a_core(effect)
+}
+
+/// Adds the remedy that leaves one thread to each core.
+pub fn with_one_thread_a_core(effect: Effect) -> Effect {
+    effect.remedy(
+        "echo off | sudo tee /sys/devices/system/cpu/smt/control",
+        "half of the processors are gone until `on` is written there",
+    )
 }
 
 /// The memory nodes of the processors, by number.
