@@ -222,6 +222,7 @@ fn led(traffic: Traffic, thread: ThreadCosts) -> LeaderReport {
         lost: 0,
         sleeps: None,
         probes_ns: Some([72.0, 73.0]),
+        shared: true,
     };
     LeaderReport {
         blocks: vec![
@@ -232,6 +233,7 @@ fn led(traffic: Traffic, thread: ThreadCosts) -> LeaderReport {
         samples: vec![SampleGroup {
             bin: Some(ProbeBin::of(72.5)),
             awake: false,
+            shared: false,
             histogram: histogram.clone(),
         }],
         traffic,

@@ -59,6 +59,50 @@ fn is_shared(ratio: &f64) -> bool {
     SHARED.contains(ratio)
 }
 
+/// The last bursts that a watch compares with: many more than an interruption makes faster.
+const COMPARED: usize = 64;
+
+/// The bursts before the first answer of a watch.
+const FIRST: usize = 16;
+
+/// Watches the core of the thread that calls it, one burst at a time.
+#[derive(Clone, Debug)]
+pub struct CoreWatch {
+    /// The ratios of the last bursts, the oldest of which is replaced next.
+    ratios: Vec<f64>,
+    next: usize,
+}
+
+impl CoreWatch {
+    /// Takes about 50 µs.
+    pub fn start() -> Self {
+        Self { ratios: (0..FIRST).map(|_| ratio()).collect(), next: 0 }
+    }
+
+    /// True if another thread works on the core now, and did not in most of the last bursts. Takes about 3 µs.
+    pub fn is_shared(&mut self) -> bool {
+        self.add(ratio())
+    }
+
+    fn add(&mut self, ratio: f64) -> bool {
+        match self.ratios.len() {
+            COMPARED => {
+                self.ratios[self.next] = ratio;
+                self.next = (self.next + 1) % COMPARED;
+            }
+            _ => self.ratios.push(ratio),
+        }
+        is_shared(&(ratio / self.reference()))
+    }
+
+    /// The ratio of a core that is not shared, as far as the last bursts tell.
+    fn reference(&self) -> f64 {
+        let mut ratios = self.ratios.clone();
+        let at = ratios.len() / FIRST;
+        *ratios.select_nth_unstable_by(at, f64::total_cmp).1
+    }
+}
+
 /// The time of independent operations divided by that of dependent ones, on one processor, once in 50 µs. Nothing else
 /// of this process may run on the core meanwhile.
 ///
@@ -169,6 +213,36 @@ mod tests {
     #[test]
     fn no_burst_says_nothing() {
         assert_eq!(sharing(&[]), CoreSharing { cpu: 3, bursts: 0, share: 0.0, slowdown: None });
+    }
+
+    fn watch_of(ratios: &[f64]) -> CoreWatch {
+        let mut watch = CoreWatch { ratios: vec![0.7; FIRST], next: 0 };
+        for ratio in ratios {
+            watch.add(*ratio);
+        }
+        watch
+    }
+
+    #[test]
+    fn a_watch_compares_with_its_last_bursts() {
+        let mut watch = watch_of(&[0.7, 0.72, 0.1, 0.7]);
+        assert!(watch.add(1.3) && !watch.add(0.75) && !watch.add(4.0));
+        // Longer than the bursts that it compares with: nothing is left to compare with.
+        let mut always = watch_of(&[1.3; COMPARED]);
+        assert!(!always.add(1.3));
+        assert_eq!(always.ratios.len(), COMPARED);
+        // It ends, and the fastest bursts tell what is usual.
+        let mut ended = watch_of(&[[1.3; COMPARED], [0.7; COMPARED]].concat());
+        assert!(ended.add(1.3) && !ended.add(0.7));
+    }
+
+    #[test]
+    fn a_watch_takes_bursts_of_its_thread() {
+        let mut watch = CoreWatch::start();
+        for _ in 0..2 * COMPARED {
+            watch.is_shared();
+        }
+        assert!(watch.ratios.len() == COMPARED && watch.ratios.iter().all(|ratio| *ratio > 0.0));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ipcmark_results::{
     Case, Group, Identity, Load, Pattern, Row, RunDistance, RunResult, Status, Touch,
+    shared_core_share_of_run,
 };
 
 use crate::{
@@ -128,7 +129,9 @@ fn distances(result: &RunResult) -> String {
     if parts.is_empty() {
         return "not known, for no row was measured".into();
     }
-    format!("{} of the blocks", parts.join("; "))
+    let shared = shared_core_share_of_run(result).filter(|share| *share > 0.0);
+    let shared = shared.map(|share| format!("; on shared cores, {} %", figure(share * 100.0)));
+    format!("{} of the blocks{}", parts.join("; "), shared.unwrap_or_default())
 }
 
 fn distance(distance: &RunDistance) -> String {

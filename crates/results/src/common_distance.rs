@@ -1,10 +1,10 @@
 //! The common distance: several results of one sitting, placed together as if they were one run.
 
 use crate::{
+    counting::Counting,
     model::{RunResult, Trial},
     placing::{classes, clock_free_at, probes},
     stats::{self, Distances},
-    wakefulness::Wakefulness,
 };
 
 /// The distance at which the rows of several results are compared: the one with most blocks over all results.
@@ -33,11 +33,11 @@ impl CommonDistance {
 
     /// The logarithms of the locations of a row's trials. A trial without probes has its clock-free mean.
     pub(crate) fn log_locations(&self, trials: &[Option<&Trial>]) -> Vec<Option<f64>> {
-        let wakefulness = Wakefulness::of(trials.iter().copied().flatten());
+        let counting = Counting::of(trials.iter().copied().flatten());
         let placed = |trial: &Trial| {
             let at = self
                 .reference
-                .map(|at| clock_free_at(&self.distances, wakefulness, &trial.blocks, at));
+                .map(|at| clock_free_at(&self.distances, counting, &trial.blocks, at));
             at.unwrap_or_default()
         };
         let sessions: Vec<Vec<stats::ProbedBlock>> =

@@ -11,6 +11,7 @@ mod caveats;
 mod check;
 mod common_distance;
 mod compare;
+mod counting;
 mod curve;
 mod destination;
 mod differences;
@@ -39,6 +40,7 @@ pub use caveats::{Caveat, Disturbance, caveats, caveats_of};
 pub use compare::{
     Change, PairedGroup, Presence, RowPair, UnpairedRow, compare_pairs, compare_runs,
 };
+pub use counting::shared_core_share_of_run;
 pub use curve::{GRID, curve};
 pub use differences::Difference;
 pub use explanation::{

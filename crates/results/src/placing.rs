@@ -5,22 +5,24 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 
 use crate::{
+    counting::Counting,
     histogram::{decode, new_histogram},
     model::{
         AtDistance, Blocks, Measurement, Outcome, RunDistance, RunDistances, RunResult, Times,
         Trial,
     },
     stats::{self, Distances},
-    wakefulness::Wakefulness,
 };
 
-/// Samples of the blocks of a trial with nearly equal probes, in which the ends slept or not.
+/// Samples of the blocks of a trial with nearly equal probes, in which the ends slept or not, on shared cores or not.
 #[derive(Clone, Debug)]
 pub struct PlacedSamples {
     /// The value of the probes; none if they differ or there are none.
     pub probe_ns: Option<f64>,
     /// True if ends that sleep for an answer were awake, as in [`Blocks::is_awake`].
     pub awake: bool,
+    /// True if another thread used the core of an end, as in [`Blocks::shared_core`].
+    pub shared: bool,
     /// The samples in their text form.
     pub histogram: String,
 }
@@ -44,14 +46,14 @@ pub fn place(
         result.rounds.iter().map(|round| (round.number, round.blocks.clone())).collect();
     for (at, case) in result.cases.iter_mut().enumerate() {
         let Outcome::Ok { measurement } = &mut case.outcome else { continue };
-        let wakefulness = Wakefulness::of(measurement.trials());
-        let elasticities = elasticities(&distances, wakefulness, measurement.trials());
+        let counting = Counting::of(measurement.trials());
+        let elasticities = elasticities(&distances, counting, measurement.trials());
         let floors_an_event = floors_an_event(measurement);
         for trial in measurement.trials_mut() {
             let samples =
                 samples.get(&(at, trial.number, trial.round)).map_or(&[][..], Vec::as_slice);
             let reference = references.get(&trial.round).filter(|blocks| !blocks.is_empty());
-            let places = Places { distances: &distances, wakefulness, elasticities: &elasticities };
+            let places = Places { distances: &distances, counting, elasticities: &elasticities };
             place_trial(trial, &places, reference, samples)?;
             for at in &mut trial.by_distance {
                 at.floor_multiple = at
@@ -113,24 +115,24 @@ pub(crate) fn classes(distances: &Distances, blocks: &Blocks) -> Vec<Option<usiz
 /// True if a block counts and is at this distance.
 fn is_at(
     distances: &Distances,
-    wakefulness: Wakefulness,
+    counting: Counting,
     blocks: &Blocks,
     block: usize,
     distance: usize,
 ) -> bool {
     let probes = blocks.probe_before_ns.get(block).zip(blocks.probe_after_ns.get(block));
     let at = probes.and_then(|(before, after)| distances.of_block(*before, *after));
-    at == Some(distance) && wakefulness.counts(blocks, block)
+    at == Some(distance) && counting.counts(blocks, block)
 }
 
 /// The clock-free blocks of a trial at a distance that count.
 pub(crate) fn clock_free_at(
     distances: &Distances,
-    wakefulness: Wakefulness,
+    counting: Counting,
     blocks: &Blocks,
     distance: usize,
 ) -> Vec<stats::ProbedBlock> {
-    let at = (0..blocks.len()).filter(|at| is_at(distances, wakefulness, blocks, *at, distance));
+    let at = (0..blocks.len()).filter(|at| is_at(distances, counting, blocks, *at, distance));
     at.filter_map(|at| {
         Some(stats::ProbedBlock {
             mean_ns: blocks.location_mean_ns(at)?,
@@ -142,11 +144,10 @@ pub(crate) fn clock_free_at(
 }
 
 /// The elasticity of a row's time with its probes, at each distance.
-fn elasticities(distances: &Distances, wakefulness: Wakefulness, trials: &[Trial]) -> Vec<f64> {
+fn elasticities(distances: &Distances, counting: Counting, trials: &[Trial]) -> Vec<f64> {
     let of = |distance| {
-        let sessions = trials
-            .iter()
-            .map(|trial| clock_free_at(distances, wakefulness, &trial.blocks, distance));
+        let sessions =
+            trials.iter().map(|trial| clock_free_at(distances, counting, &trial.blocks, distance));
         stats::elasticity(&sessions.collect::<Vec<_>>())
     };
     (0..distances.all().len()).map(of).collect()
@@ -155,7 +156,7 @@ fn elasticities(distances: &Distances, wakefulness: Wakefulness, trials: &[Trial
 /// The places at which the blocks of a row count.
 struct Places<'d> {
     distances: &'d Distances,
-    wakefulness: Wakefulness,
+    counting: Counting,
     /// Of the row, at each distance.
     elasticities: &'d [f64],
 }
@@ -166,18 +167,18 @@ fn place_trial(
     reference: Option<&Blocks>,
     samples: &[PlacedSamples],
 ) -> Result<(), String> {
-    let Places { distances, wakefulness, elasticities } = *places;
+    let Places { distances, counting, elasticities } = *places;
     let any = |_: usize, _: &Blocks| true;
     trial.reference_multiple =
         reference.and_then(|reference| multiple(&trial.blocks, reference, any));
     trial.by_distance.clear();
     for (at, distance) in distances.all().iter().enumerate() {
-        let here = |block, blocks: &Blocks| is_at(distances, wakefulness, blocks, block, at);
+        let here = |block, blocks: &Blocks| is_at(distances, counting, blocks, block, at);
         let blocks = (0..trial.blocks.len()).filter(|block| here(*block, &trial.blocks)).count();
         if blocks == 0 {
             continue;
         }
-        let clock_free = clock_free_at(distances, wakefulness, &trial.blocks, at);
+        let clock_free = clock_free_at(distances, counting, &trial.blocks, at);
         trial.by_distance.push(AtDistance {
             distance: at as u32,
             blocks: blocks as u64,
@@ -242,7 +243,7 @@ fn samples_at(
     let mut all = new_histogram();
     for group in samples {
         let at = group.probe_ns.and_then(|probe| places.distances.of_probe(probe));
-        if at == Some(distance) && places.wakefulness.includes(group.awake) {
+        if at == Some(distance) && places.counting.includes(group.awake, group.shared) {
             let samples = decode(&group.histogram)?;
             all.add(&samples).map_err(|error| format!("its samples do not add up: {error}"))?;
         }
@@ -285,7 +286,7 @@ mod tests {
     fn a_location_is_a_time() {
         let distances = Distances::of(&[70.0; 100]);
         let nine = blocks(&[(0, 140.0, 70.0); 9]);
-        let placed = clock_free_at(&distances, Wakefulness::Unknown, &nine, 0);
+        let placed = clock_free_at(&distances, Counting::of([]), &nine, 0);
         let found = location(&placed, 70.0, 0.0).unwrap();
         assert!((found - 140.0).abs() < 1e-9, "{found}");
     }
@@ -294,7 +295,7 @@ mod tests {
     fn a_block_is_divided_by_its_own_probes() {
         let distances = Distances::of(&[70.0; 100]);
         let two = blocks(&[(0, 140.0, 70.0), (1, 140.0, 400.0)]);
-        let placed = clock_free_at(&distances, Wakefulness::Unknown, &two, 0);
+        let placed = clock_free_at(&distances, Counting::of([]), &two, 0);
         assert_eq!(placed.len(), 1, "the other was measured elsewhere");
         assert_eq!(floor_multiple(&placed), Some(2.0));
     }

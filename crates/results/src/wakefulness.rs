@@ -5,7 +5,7 @@
 
 use ipcmark_transport::Wait;
 
-use crate::model::{Blocks, Trial};
+use crate::model::Trial;
 
 /// The kind of the blocks that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,11 +26,6 @@ impl Wakefulness {
             Some(share) if share.is_most() => Self::Awake,
             Some(_) => Self::Asleep,
         }
-    }
-
-    /// True if this block counts.
-    pub(crate) fn counts(self, blocks: &Blocks, at: usize) -> bool {
-        self.includes(blocks.is_awake(at))
     }
 
     /// True if blocks of this kind count.

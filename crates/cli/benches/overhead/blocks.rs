@@ -67,6 +67,7 @@ pub(crate) fn of_events(events: Vec<u64>, measured: &[MeasuredBlock]) -> Blocks 
         sleeps: Vec::new(),
         probe_before_ns: probes(|block| block.before_ns),
         probe_after_ns: probes(|block| block.after_ns),
+        shared_core: Vec::new(),
     }
 }
 

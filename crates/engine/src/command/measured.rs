@@ -101,6 +101,7 @@ impl Reports {
         let groups = self.leader.samples.iter().map(|group| PlacedSamples {
             probe_ns: group.bin.map(ProbeBin::middle_ns),
             awake: group.awake,
+            shared: group.shared,
             histogram: group.histogram.clone(),
         });
         groups.collect()
@@ -274,6 +275,9 @@ fn blocks(measured: &[Block]) -> Blocks {
             blocks.probe_after_ns.push(after);
         }
     }
+    if measured.iter().any(|block| block.shared) {
+        blocks.shared_core = measured.iter().map(|block| block.shared).collect();
+    }
     blocks
 }
 
@@ -286,7 +290,12 @@ mod tests {
         let groups = counts.iter().map(|count| {
             let mut histogram = ipcmark_results::new_histogram();
             histogram.record_n(100, *count).unwrap();
-            SampleGroup { bin: None, awake: false, histogram: ipcmark_results::encode(&histogram) }
+            SampleGroup {
+                bin: None,
+                awake: false,
+                shared: false,
+                histogram: ipcmark_results::encode(&histogram),
+            }
         });
         let block = Block {
             turn: 0,
@@ -298,6 +307,7 @@ mod tests {
             lost: 0,
             sleeps: None,
             probes_ns: None,
+            shared: false,
         };
         LeaderReport { blocks: vec![block], samples: groups.collect(), ..LeaderReport::default() }
     }

@@ -45,6 +45,7 @@ mod tests {
             lost: 0,
             sleeps: None,
             probes_ns: None,
+            shared: false,
         };
         LeaderReport { blocks: blocks.iter().map(block).collect(), ..LeaderReport::default() }
     }

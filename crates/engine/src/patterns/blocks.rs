@@ -99,14 +99,14 @@ pub(super) struct BlockRecorder {
     turns: u32,
 }
 
-/// The samples of sampled blocks, grouped by the distance at which they were measured, and by whether the endpoints
-/// stayed awake.
+/// The samples of sampled blocks, grouped by the distance at which they were measured, by whether the endpoints stayed
+/// awake, and by whether their cores were shared.
 #[derive(Default)]
-struct Samples(BTreeMap<(Option<ProbeBin>, bool), Histogram<u64>>);
+struct Samples(BTreeMap<(Option<ProbeBin>, bool, bool), Histogram<u64>>);
 
 impl Samples {
     fn keep(&mut self, block: &Block, samples: impl Iterator<Item = u64>) {
-        let kind = (block.bin(), block.is_awake());
+        let kind = (block.bin(), block.is_awake(), block.shared);
         let histogram = self.0.entry(kind).or_insert_with(ipcmark_results::new_histogram);
         // The range ends at an hour, far beyond any deadline; longer samples are recorded as its maximum.
         samples.for_each(|sample| histogram.saturating_record(sample));
@@ -161,7 +161,7 @@ impl BlockRecorder {
                 let (mut block, spent) = self.block(ends, kind, limit.samples - sampled)?;
                 block.turn = limit.number;
                 let after = probe(ends)?;
-                block.probes_ns = both(before, after);
+                place(&mut block, before, after);
                 if kind == BlockKind::Sampled {
                     sampled += spent;
                     let samples = self.slots[..block.samples as usize].iter().copied();
@@ -218,10 +218,8 @@ impl BlockRecorder {
         self.last_ns[kind as usize] = Some((elapsed_ns as f64 / events.max(1) as f64).max(1.0));
         let lost = ends.losses().count - lost;
         let samples = samples as u64;
-        let probes_ns = None;
-        let turn = 0;
         let block =
-            Block { turn, start_ns, kind, events, samples, elapsed_ns, lost, sleeps, probes_ns };
+            Block { start_ns, kind, events, samples, elapsed_ns, lost, sleeps, ..Block::default() };
         Ok((block, spent))
     }
 
@@ -244,18 +242,18 @@ impl BlockRecorder {
 
     /// The blocks and the samples.
     pub(super) fn finish(self) -> (Vec<Block>, Vec<SampleGroup>) {
-        let encoded = self.samples.0.into_iter().map(|((bin, awake), histogram)| SampleGroup {
-            bin,
-            awake,
-            histogram: ipcmark_results::encode(&histogram),
+        let encoded = self.samples.0.into_iter().map(|((bin, awake, shared), histogram)| {
+            SampleGroup { bin, awake, shared, histogram: ipcmark_results::encode(&histogram) }
         });
         (self.blocks, encoded.collect())
     }
 }
 
-/// The probes around a block, if there are any.
-pub(super) fn both(before: Option<Distance>, after: Option<Distance>) -> Option<[f64; 2]> {
-    Some([before?.ns(), after?.ns()])
+/// Adds the probes around a block, if there are any.
+pub(super) fn place(block: &mut Block, before: Option<Distance>, after: Option<Distance>) {
+    let Some((before, after)) = before.zip(after) else { return };
+    block.probes_ns = Some([before.ns(), after.ns()]);
+    block.shared = [before, after].iter().any(|probe| matches!(probe, Distance::OnSharedCore(_)));
 }
 
 #[cfg(test)]
@@ -329,6 +327,21 @@ mod tests {
             group.map(|group| ipcmark_results::decode(&group.histogram).unwrap().len())
         };
         assert_eq!((count(near), count(far), count(None)), (Some(4096), Some(2 * 4096), None));
+    }
+
+    #[test]
+    fn a_block_with_a_probe_on_a_shared_core_has_samples_of_its_own() {
+        let (alone, shared) = (Distance::RoundTrip(70.0), Distance::OnSharedCore(70.0));
+        // Sampled, clock-free, sampled and clock-free: the third probe is the second block's and the third's.
+        let probes = [alone, alone, shared, alone, alone];
+        let (blocks, groups) =
+            turns(&mut Scripted::new(100), &[samples(2 * 4096)], &probes).finish();
+        assert_eq!(
+            blocks.iter().map(|block| block.shared).collect::<Vec<_>>(),
+            [false, true, true, false]
+        );
+        assert!(blocks.iter().all(|block| block.probes_ns == Some([70.0, 70.0])));
+        assert_eq!(groups.iter().map(|group| group.shared).collect::<Vec<_>>(), [false, true]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use ipcmark_machine::clock::now_ns;
 use ipcmark_transport::Error;
 
 use super::{
-    blocks::{BlockLoop, BlockRecorder, MOST_SAMPLES, Probe, both},
+    blocks::{BlockLoop, BlockRecorder, MOST_SAMPLES, Probe, place},
     pacer::{Due, Pacer, Sent, Tally},
 };
 use crate::wire::{Block, BlockKind, OfferedReport, TurnLimit};
@@ -58,7 +58,7 @@ impl Paced {
             let after = probe(ends)?;
             // The next message must not benefit from what a probe leaves awake and warm.
             ends.flagged(0)?;
-            block.probes_ns = both(before, after);
+            place(&mut block, before, after);
             before = after;
             self.keep(recorder, block);
             self.pacer.resume();
@@ -82,9 +82,8 @@ impl Paced {
         let lost = ends.losses().count - lost;
         let (kind, events) = (BlockKind::Sampled, count as u64);
         let samples = events;
-        // The leader also sleeps until the next message is due.
-        let (sleeps, probes_ns) = (None, None);
-        Ok(Block { turn: 0, start_ns, kind, events, samples, elapsed_ns, lost, sleeps, probes_ns })
+        // No sleeps: the leader also sleeps until the next message is due.
+        Ok(Block { start_ns, kind, events, samples, elapsed_ns, lost, ..Block::default() })
     }
 
     /// Sorts the times of a block into histograms.
@@ -182,6 +181,7 @@ mod tests {
             lost: 0,
             sleeps: None,
             probes_ns: Some([70.0, 70.0]),
+            shared: false,
         };
         paced.keep(&mut recorder, empty);
         let (blocks, samples) = recorder.finish();

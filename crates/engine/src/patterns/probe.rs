@@ -11,6 +11,9 @@
 //! odd steps, the follower even ones. One more line holds the number of the last probe that is over: when the
 //! leader gives up, the follower may be about to overwrite its line with its step. A follower that comes late finds
 //! its probe over and returns; so neither waits for the other forever.
+//!
+//! After the round trips each endpoint finds out whether another thread of its core works, and the follower tells the
+//! leader, beside its first line.
 
 use std::{
     hint::spin_loop,
@@ -21,7 +24,10 @@ use std::{
     time::Duration,
 };
 
-use ipcmark_machine::clock::{now_ns, reading_cost_ns};
+use ipcmark_machine::{
+    clock::{now_ns, reading_cost_ns},
+    shared_core::CoreWatch,
+};
 use ipcmark_transport::{Error, Rendezvous, Role};
 use nix::{
     fcntl::{FcntlArg, SealFlag, fcntl},
@@ -80,6 +86,8 @@ const STEP_BITS: u32 = 16;
 pub(crate) enum Distance {
     /// The duration of a floor round trip, in nanoseconds.
     RoundTrip(f64),
+    /// The same, while another thread used the core of one of the endpoints.
+    OnSharedCore(f64),
     /// The processors did not run at the same time.
     Apart,
 }
@@ -88,7 +96,7 @@ impl Distance {
     /// The floor round trip in nanoseconds; [`PROBE_TIMEOUT`] if the processors were apart.
     pub(crate) fn ns(self) -> f64 {
         match self {
-            Distance::RoundTrip(ns) => ns,
+            Distance::RoundTrip(ns) | Distance::OnSharedCore(ns) => ns,
             Distance::Apart => PROBE_TIMEOUT.as_nanos() as f64,
         }
     }
@@ -102,6 +110,7 @@ pub(crate) struct ProbePages {
     probe: u64,
     /// The leader's cost of a clock reading, which every chunk includes once.
     reading_ns: f64,
+    core: CoreWatch,
 }
 
 impl ProbePages {
@@ -130,7 +139,8 @@ impl ProbePages {
         // SAFETY: a new mapping at an address of the kernel's choice.
         let pages = unsafe { mmap(None, LENGTH, access, flags, fd, 0) };
         let pages = pages.map_err(|e| Error::scarce("map", PAGES, e))?;
-        Ok(Self { pages: pages.cast(), probe: 0, reading_ns: reading_cost_ns() })
+        let (reading_ns, core) = (reading_cost_ns(), CoreWatch::start());
+        Ok(Self { pages: pages.cast(), probe: 0, reading_ns, core })
     }
 
     fn word(&self, line: usize) -> &AtomicU64 {
@@ -148,22 +158,46 @@ impl ProbePages {
     /// The leader's part, after it has called the follower.
     pub(crate) fn measure(&mut self) -> Distance {
         self.probe += 1;
-        let measured = self.chunks().map_or(Distance::Apart, Distance::RoundTrip);
+        let deadline = now_ns() + PROBE_TIMEOUT.as_nanos() as u64;
+        let measured = self.distance(deadline).unwrap_or(Distance::Apart);
         self.over().store(self.probe, Ordering::Release);
         measured
     }
 
+    /// None if the probe is given up.
+    fn distance(&mut self, deadline: u64) -> Option<Distance> {
+        let ns = self.chunks(deadline)?;
+        let is_shared = self.core.is_shared();
+        let is_their_core_shared = self.their_core(deadline)?;
+        Some(match is_shared || is_their_core_shared {
+            true => Distance::OnSharedCore(ns),
+            false => Distance::RoundTrip(ns),
+        })
+    }
+
+    /// True if the follower's core is shared; none if it did not tell in time.
+    fn their_core(&self, deadline: u64) -> Option<bool> {
+        loop {
+            let told = self.their_word().load(Ordering::Acquire);
+            if told >> 1 == self.probe {
+                return Some(told & 1 == 1);
+            }
+            if now_ns() > deadline {
+                return None;
+            }
+            spin_loop();
+        }
+    }
+
     /// A floor round trip in nanoseconds: the median of the chunks; none if the probe is given up.
-    fn chunks(&self) -> Option<f64> {
-        let mut start = now_ns();
-        let deadline = start + PROBE_TIMEOUT.as_nanos() as u64;
+    fn chunks(&self, deadline: u64) -> Option<f64> {
         let mut chunks = [0.0; CHUNKS];
         let mut step = (self.probe << STEP_BITS) + 1;
         self.round_trips(0, &mut step, ARRIVAL, deadline)?;
         for (line, chunk) in chunks.iter_mut().enumerate() {
             // The first round trip on a line brings it into this processor's cache.
             self.round_trips(line, &mut step, 1, deadline)?;
-            start = now_ns();
+            let start = now_ns();
             self.round_trips(line, &mut step, CHUNK, deadline)?;
             *chunk = ((now_ns() - start) as f64 - self.reading_ns).max(1.0) / CHUNK as f64;
         }
@@ -204,7 +238,7 @@ impl ProbePages {
                 break;
             }
             let after = now_ns();
-            let theirs = self.their_clock().load(Ordering::Relaxed);
+            let theirs = self.their_word().load(Ordering::Relaxed);
             let ahead = |ours: u64| theirs.wrapping_sub(ours) as i64;
             bounds = Some(narrower(bounds, [ahead(after), ahead(before)]));
         }
@@ -218,7 +252,7 @@ impl ProbePages {
         for _ in 0..COMPARISONS {
             match self.answer(0, expected, |page| {
                 // Ordered by the release store of the step that follows.
-                page.their_clock().store(now_ns(), Ordering::Relaxed);
+                page.their_word().store(now_ns(), Ordering::Relaxed);
             }) {
                 Some(seen) => expected = seen + 2,
                 None => return,
@@ -229,8 +263,9 @@ impl ProbePages {
         }
     }
 
-    /// The follower's clock reading, beside the first word.
-    fn their_clock(&self) -> &AtomicU64 {
+    /// What the follower tells, beside the first word: in a clock comparison its clock's reading, in a probe its number
+    /// and, in the lowest bit, whether the follower's core is shared.
+    fn their_word(&self) -> &AtomicU64 {
         // SAFETY: eight bytes behind the word of the first line, which is as long as a page and is only used through
         // atomics.
         unsafe { self.pages.add(size_of::<AtomicU64>()).cast::<AtomicU64>().as_ref() }
@@ -248,6 +283,8 @@ impl ProbePages {
                 }
             }
         }
+        let told = (expected >> STEP_BITS) << 1 | u64::from(self.core.is_shared());
+        self.their_word().store(told, Ordering::Release);
         while !self.is_over(expected) {
             spin_loop();
         }
@@ -402,6 +439,19 @@ mod tests {
         ours.send(0, b"nothing", &[]).unwrap();
         let error = ProbePages::open(Role::Follower(0), &mut theirs).unwrap_err().to_string();
         assert!(error.contains("none came"), "{error}");
+    }
+
+    #[test]
+    fn the_follower_tells_whether_its_core_is_shared() {
+        let (mut leader, follower) = pages();
+        leader.probe = 7;
+        let deadline = now_ns() + 1_000_000;
+        follower.their_word().store(6 << 1 | 1, Ordering::Release);
+        assert_eq!(leader.their_core(deadline), None, "that was the probe before");
+        for is_shared in [false, true] {
+            follower.their_word().store(7 << 1 | u64::from(is_shared), Ordering::Release);
+            assert_eq!(leader.their_core(deadline), Some(is_shared));
+        }
     }
 
     #[test]

@@ -13,10 +13,11 @@ pub(crate) struct TurnLimit {
 }
 
 /// The timing method of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum BlockKind {
     /// One clock reading per round trip.
+    #[default]
     Sampled,
     /// One clock reading at the start and one at the end.
     ClockFree,
@@ -33,7 +34,7 @@ impl BlockKind {
 }
 
 /// The measurement between two probes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Block {
     /// The number of the turn within the round, from 0.
     pub turn: u32,
@@ -51,6 +52,8 @@ pub(crate) struct Block {
     pub sleeps: Option<u64>,
     /// Floor round trip before and after; absent if the endpoints share no memory.
     pub probes_ns: Option<[f64; 2]>,
+    /// True if another thread used the core of an endpoint at one of the probes.
+    pub shared: bool,
 }
 
 /// A step of the logarithmic scale by which probes are grouped: 4 % wide, far narrower than the gaps between
@@ -95,13 +98,16 @@ impl Block {
     }
 }
 
-/// The samples of the blocks whose probes fall into one step, and in which endpoints slept or not.
+/// The samples of the blocks whose probes fall into one step, in which endpoints slept or not, and whose cores were
+/// shared or not.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SampleGroup {
     /// None for mixed blocks and blocks without probes.
     pub bin: Option<ProbeBin>,
     /// As [`Block::is_awake`].
     pub awake: bool,
+    /// As [`Block::shared`].
+    pub shared: bool,
     /// Encoded as in the result file.
     pub histogram: String,
 }
@@ -121,6 +127,7 @@ mod tests {
             lost: 0,
             sleeps: None,
             probes_ns: Some([before, after]),
+            shared: false,
         }
     }
 

@@ -209,7 +209,7 @@ fn has_possible_probes(block: &Block, most: u64) -> bool {
 
 /// Every group has samples of some block, and every step of the scale at most one group of each kind.
 fn are_possible_samples(samples: &[SampleGroup], blocks: &[Block]) -> bool {
-    let kind = |group: &SampleGroup| (group.bin, group.awake);
+    let kind = |group: &SampleGroup| (group.bin, group.awake, group.shared);
     samples.len() <= blocks.len() && samples.windows(2).all(|pair| kind(&pair[0]) < kind(&pair[1]))
 }
 
@@ -240,11 +240,17 @@ mod tests {
             lost: 0,
             sleeps: Some(900),
             probes_ns: Some([70.0, 71.0]),
+            shared: false,
         }
     }
 
     fn group(bin: Option<u16>) -> SampleGroup {
-        SampleGroup { bin: bin.map(ProbeBin), awake: false, histogram: String::new() }
+        SampleGroup {
+            bin: bin.map(ProbeBin),
+            awake: false,
+            shared: false,
+            histogram: String::new(),
+        }
     }
 
     fn report() -> LeaderReport {

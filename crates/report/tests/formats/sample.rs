@@ -96,6 +96,7 @@ pub fn trial(wait: Wait, p50: u64) -> Trial {
             sleeps: Vec::new(),
             probe_before_ns: vec![206.0],
             probe_after_ns: vec![206.0],
+            shared_core: Vec::new(),
         },
         by_distance: vec![AtDistance {
             distance: 0,

@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The blocks of a trial in the order of time, one column a property. All columns have one entry a block, except those
-/// that are empty: the probes if the ends could not be probed, and the sleeps if they are unknown.
+/// that are empty: the probes if the ends could not be probed, the sleeps if they are unknown, and `shared_core` if no
+/// block was measured on one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Blocks {
     /// Number of the turn within the trial, from 0.
@@ -26,6 +27,9 @@ pub struct Blocks {
     pub probe_before_ns: Vec<f64>,
     /// Floor round trip right after the block.
     pub probe_after_ns: Vec<f64>,
+    /// True if another thread used the core of an end, right before the block or right after it. Empty if none did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared_core: Vec<bool>,
 }
 
 impl Blocks {
@@ -42,6 +46,11 @@ impl Blocks {
     /// True if the ends of this block sleep for an answer, and did not in most of its round trips.
     pub fn is_awake(&self, at: usize) -> bool {
         self.sleeps.get(at).is_some_and(|sleeps| is_awake(*sleeps, self.events[at]))
+    }
+
+    /// True if another thread used the core of one of its ends.
+    pub fn is_on_shared_core(&self, at: usize) -> bool {
+        self.shared_core.get(at).is_some_and(|shared| *shared)
     }
 
     /// True if there are no blocks.
@@ -70,11 +79,9 @@ impl Blocks {
         if let Some((name, len)) = columns.iter().find(|(_, len)| *len != count) {
             return Err(format!("blocks.{name} has {len} entries for {count} blocks"));
         }
-        if !self.sleeps.is_empty() && self.sleeps.len() != count {
-            return Err(format!(
-                "blocks.sleeps has {} entries for {count} blocks",
-                self.sleeps.len()
-            ));
+        let optional = [("sleeps", self.sleeps.len()), ("shared_core", self.shared_core.len())];
+        if let Some((name, len)) = optional.iter().find(|(_, len)| *len != 0 && *len != count) {
+            return Err(format!("blocks.{name} has {len} entries for {count} blocks"));
         }
         let probes = [("before", &self.probe_before_ns), ("after", &self.probe_after_ns)];
         for (name, column) in probes {

@@ -235,6 +235,7 @@ fn sitting(factor: f64, floor_ns: f64) -> RunResult {
         sleeps: Vec::new(),
         probe_before_ns: probes.clone(),
         probe_after_ns: probes,
+        shared_core: Vec::new(),
     };
     let row = Case { identity: identity("pipe"), outcome: measured(vec![one]) };
     RunResult { rounds: Vec::new(), distances: None, ..run(vec![row]) }

@@ -10,6 +10,7 @@ mod hosts;
 mod rows;
 mod sample;
 mod schema;
+mod shared_cores;
 mod trends;
 mod trials;
 mod wakefulness;

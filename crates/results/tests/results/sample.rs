@@ -76,6 +76,7 @@ fn blocks(histogram: &Histogram<u64>) -> Blocks {
         sleeps: Vec::new(),
         probe_before_ns: vec![100.0, 100.25],
         probe_after_ns: vec![100.25, 100.5],
+        shared_core: Vec::new(),
     }
 }
 

@@ -21,6 +21,7 @@ fn mixed(number: u32, awake: u32) -> Trial {
         sleeps: column(&|at| if is_awake(&at) { 10 } else { 50 }),
         probe_before_ns: vec![80.0; BLOCKS as usize],
         probe_after_ns: vec![80.0; BLOCKS as usize],
+        shared_core: Vec::new(),
     };
     Trial { blocks, round: 0, ..trial(number, &[1_000, 30_000]) }
 }
@@ -30,7 +31,7 @@ fn samples(awake: u32) -> Vec<PlacedSamples> {
     let group = |awake, value, count| {
         let mut histogram = new_histogram();
         histogram.record_n(value, count).unwrap();
-        PlacedSamples { probe_ns: Some(80.0), awake, histogram: encode(&histogram) }
+        PlacedSamples { probe_ns: Some(80.0), awake, shared: false, histogram: encode(&histogram) }
     };
     let asleep = u64::from(20 - awake);
     let groups = [group(false, 30_000, 50 * asleep), group(true, 1_000, 1_500 * u64::from(awake))];
