@@ -20,6 +20,10 @@ const LEAST_DEVIATIONS: f64 = 4.0;
 /// The fewest slopes that make an estimate.
 const LEAST_SLOPES: usize = 20;
 
+/// The smallest part of all slopes that makes an estimate. Fewer come from the few most disturbed blocks, in which
+/// whatever disturbed them slowed down the probes as well.
+const LEAST_SHARE: f64 = 0.1;
+
 /// The median of the absolute difference of two normal values, in standard deviations of one.
 const MEDIAN_DIFFERENCE: f64 = 0.954;
 
@@ -42,8 +46,8 @@ impl ProbedBlock {
 }
 
 /// The change of a row's logarithm for a change of the probe's, from its blocks at one distance, session by session: 1
-/// if its time consists only of cache lines in transit, 0 if it does not depend on them, or if the floor hardly
-/// changed.
+/// if its time consists only of cache lines in transit, 0 if it does not depend on them, or if the floor changed in less
+/// than a tenth of the blocks.
 ///
 /// A time of c + k · floor has a slope from 0 to 1, so the estimate is limited to that range. It is the weighted median
 /// of the slopes between a block of the lower half of the probes and one of the upper half (Theil's incomplete method:
@@ -53,7 +57,8 @@ pub fn elasticity(sessions: &[Vec<ProbedBlock>]) -> f64 {
     let least = LEAST_CHANGE.max(LEAST_DEVIATIONS * probe_deviation(sessions));
     let slopes: Vec<(f64, f64)> =
         sessions.iter().flat_map(|blocks| slopes(blocks, least)).collect();
-    if slopes.len() < LEAST_SLOPES {
+    let pairs: usize = sessions.iter().map(|blocks| blocks.len() / 2).sum();
+    if slopes.len() < LEAST_SLOPES || (slopes.len() as f64) < LEAST_SHARE * pairs as f64 {
         return 0.0;
     }
     weighted_median(slopes).unwrap_or(0.0).clamp(0.0, 1.0)
@@ -142,6 +147,15 @@ mod tests {
             after_ns: 130.0 * (1.0 + 0.0001 * f64::from(at % 3)),
         };
         assert_eq!(elasticity(&[(0..50).map(block).collect()]), 0.0);
+    }
+
+    #[test]
+    fn a_few_disturbed_blocks_do_not_make_an_elasticity() {
+        let steady = ProbedBlock { mean_ns: 160.0, before_ns: 65.0, after_ns: 65.0 };
+        let disturbed = ProbedBlock { mean_ns: 200.0, before_ns: 81.25, after_ns: 81.25 };
+        let session = |count| [vec![disturbed; count], vec![steady; 500 - count]].concat();
+        assert_eq!(elasticity(&[session(24)]), 0.0);
+        assert!((elasticity(&[session(25)]) - 1.0).abs() < 1e-9);
     }
 
     proptest! {
