@@ -1,9 +1,10 @@
 //! A ring of messages between one producer and one consumer, in place: both work directly in the memory of the ring.
 //! No system call, no lock.
 //!
-//! The ring consists of slots for the largest message, each a number of pairs of cache lines: a word, then, 16 bytes
-//! after the start, the contiguous payload. The word says which message is there and how long it is. Each end keeps its
-//! own position in the ring; from the other end it only takes the word, or the number of free slots, and checks both.
+//! The ring consists of slots for the largest message, each a number of pairs of cache lines: a word, then the contiguous
+//! payload, on lines of its own if it has several. The word says which message is there and how long it is. Each end
+//! keeps its own position in the ring; from the other end it only takes the word, or the number of free slots, and checks
+//! both.
 
 use std::{ptr::NonNull, slice};
 
@@ -20,8 +21,10 @@ use super::{
 /// The alignment of slots: two cache lines, because processors fetch lines in pairs. An end that polls a slot would
 /// otherwise take a line of its neighbour from the end that fills it.
 pub const PAIR: usize = 128;
-/// The offset of the payload in its slot.
-const PAYLOAD: usize = 16;
+/// The size of a cache line.
+const LINE: usize = 64;
+/// The offset of a payload on the line of its word.
+const BESIDE_WORD: usize = 16;
 /// The bytes of the smallest ring between ends that only spin: both rings fit into a first-level cache of 32 KiB.
 const SMALLEST_SPINNING: usize = 8 << 10;
 /// The bytes of the smallest ring of an end that may sleep: many messages arrive while it wakes up.
@@ -40,9 +43,16 @@ pub struct Header {
     pub freed: SleepWord,
 }
 
+/// The offset of the payload in its slot. The receiver polls the line of the word, and takes it away from a sender that
+/// still writes there; so a payload of several lines begins on the next one, unless that takes one line more.
+fn offset(payload: usize) -> usize {
+    let beside = (BESIDE_WORD + payload).div_ceil(LINE);
+    if payload <= LINE || beside <= payload.div_ceil(LINE) { BESIDE_WORD } else { LINE }
+}
+
 /// The size of a slot for messages of up to `payload` bytes.
 fn slot(payload: usize) -> usize {
-    (PAYLOAD + payload).next_multiple_of(PAIR)
+    (offset(payload) + payload).next_multiple_of(PAIR)
 }
 
 /// The default size of a ring's slots.
@@ -70,8 +80,9 @@ fn too_long(len: usize) -> Error {
 struct Slots {
     header: NonNull<Header>,
     slots: NonNull<u8>,
-    /// The bytes of a slot.
+    /// The bytes of a slot, and of what is before its payload.
     slot: usize,
+    offset: usize,
     /// The bytes of all slots.
     end: usize,
     /// The start of this end's slot.
@@ -84,8 +95,8 @@ impl Slots {
     unsafe fn new(base: NonNull<u8>, capacity: usize, payload: usize) -> Self {
         // SAFETY: the caller's memory is longer than the header.
         let slots = unsafe { base.add(size_of::<Header>()) };
-        let slot = slot(payload);
-        Self { header: base.cast(), slots, slot, end: capacity / slot * slot, at: 0 }
+        let (slot, offset) = (slot(payload), offset(payload));
+        Self { header: base.cast(), slots, slot, offset, end: capacity / slot * slot, at: 0 }
     }
 
     #[inline]
@@ -104,8 +115,8 @@ impl Slots {
 
     #[inline]
     fn payload(&self) -> NonNull<u8> {
-        // SAFETY: a slot has more than `PAYLOAD` bytes.
-        unsafe { self.slots.add(self.at + PAYLOAD) }
+        // SAFETY: a slot has more than `offset` bytes.
+        unsafe { self.slots.add(self.at + self.offset) }
     }
 
     /// Moves to the next slot.
@@ -148,7 +159,7 @@ impl Producer {
     /// Gets room for a message of `len` bytes.
     #[inline]
     pub fn loan(&mut self, len: usize) -> Result<Step, Error> {
-        if PAYLOAD + len > self.slots.slot {
+        if self.slots.offset + len > self.slots.slot {
             return Err(too_long(len));
         }
         if !self.writer.has_room(&self.slots.header().room)? {

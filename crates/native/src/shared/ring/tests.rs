@@ -100,6 +100,14 @@ fn no_two_slots_share_a_pair_of_lines() {
 }
 
 #[test]
+fn a_payload_of_several_lines_has_its_own_unless_that_takes_one_more() {
+    for (payload, at) in [(16, 16), (64, 16), (65, 16), (112, 16), (113, 64), (128, 64), (4096, 64)]
+    {
+        assert_eq!(offset(payload), at, "{payload}");
+    }
+}
+
+#[test]
 fn the_standard_ring_is_smaller_between_ends_that_only_spin() {
     for (payload, spinning, sleeping) in [(64, 8 << 10, 64 << 10), (1 << 20, 4_194_816, 4_194_816)]
     {
@@ -183,7 +191,7 @@ fn a_word_of_another_message_is_no_message() {
 fn a_message_that_no_slot_holds_is_an_error() {
     let heap = Heap::new(64);
     let (mut producer, _) = heap.ends();
-    assert!(producer.loan(slot(64) - PAYLOAD + 1).is_err());
+    assert!(producer.loan(slot(64) - offset(64) + 1).is_err());
     assert!(producer.room().is_empty());
     assert_eq!(producer.loan(64).unwrap(), Step::Done);
 }
