@@ -2,9 +2,9 @@
 //! No system call, no lock.
 //!
 //! The ring consists of slots for the largest message, each a number of pairs of cache lines: a word, then the contiguous
-//! payload, on lines of its own if it has several. The word says which message is there and how long it is. Each end
-//! keeps its own position in the ring; from the other end it only takes the word, or the number of free slots, and checks
-//! both.
+//! payload, on lines of its own if it does not fit beside the word. The word says which message is there and how long it
+//! is. Each end keeps its own position in the ring; from the other end it only takes the word, or the number of free
+//! slots, and checks both.
 
 use std::{ptr::NonNull, slice};
 
@@ -44,15 +44,23 @@ pub struct Header {
 }
 
 /// The offset of the payload in its slot. The receiver polls the line of the word, and takes it away from a sender that
-/// still writes there; so a payload of several lines begins on the next one, unless that takes one line more.
+/// still writes there; so a payload that does not fit beside the word begins on the next line. One of a single line begins
+/// in the middle of it and reaches into a third: slots of two lines in use and two unused ones have two speeds.
 fn offset(payload: usize) -> usize {
-    let beside = (BESIDE_WORD + payload).div_ceil(LINE);
-    if payload <= LINE || beside <= payload.div_ceil(LINE) { BESIDE_WORD } else { LINE }
+    if BESIDE_WORD + payload <= LINE {
+        BESIDE_WORD
+    } else if payload <= LINE {
+        LINE + LINE / 2
+    } else {
+        LINE
+    }
 }
 
-/// The size of a slot for messages of up to `payload` bytes.
+/// The size of a slot for messages of up to `payload` bytes. Its last line is unused, because processors fetch the line
+/// after it as well: the next word, which the other end writes or polls.
 fn slot(payload: usize) -> usize {
-    (offset(payload) + payload).next_multiple_of(PAIR)
+    let used = (offset(payload) + payload).next_multiple_of(LINE);
+    (used + LINE).next_multiple_of(PAIR)
 }
 
 /// The default size of a ring's slots.
