@@ -37,7 +37,7 @@ impl Counting {
 }
 
 /// The share of probed blocks on shared cores; none if no block was probed.
-pub fn shared_core_share<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> Option<f64> {
+fn shared_core_share<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> Option<f64> {
     let (mut probed, mut shared) = (0, 0);
     for blocks in trials.into_iter().map(|trial| &trial.blocks) {
         probed += blocks.probe_before_ns.len();

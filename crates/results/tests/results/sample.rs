@@ -192,3 +192,16 @@ pub fn mixed() -> RunResult {
         unmeasured("signal", Outcome::Unsupported { reason: reason("it has no wait `spin`") }),
     ])
 }
+
+/// The result of a row with three trials, placed with the samples that each of them has.
+pub fn placed_row(
+    identity: Identity,
+    trial: impl Fn(u32) -> Trial,
+    samples: &[PlacedSamples],
+) -> RunResult {
+    let case = Case { identity, outcome: measured((1..=3).map(trial).collect()) };
+    let mut result = RunResult { rounds: Vec::new(), distances: None, ..run(vec![case]) };
+    let samples = (1..=3).map(|number| ((0, number, 0), samples.to_vec())).collect();
+    place(&mut result, &samples).unwrap();
+    result
+}

@@ -1,8 +1,6 @@
 //! Blocks in which another thread uses the core of an end do not count, unless they are most blocks of a row.
 
-use std::collections::BTreeMap;
-
-use crate::sample::{identity, measured, run, trial};
+use crate::sample::{identity, placed_row, trial};
 use ipcmark_results::*;
 
 const BLOCKS: usize = 40;
@@ -38,12 +36,7 @@ fn samples(blocks: usize) -> Vec<PlacedSamples> {
 
 /// The result of a row with this number of blocks on shared cores in each of three trials.
 fn result(blocks: usize) -> RunResult {
-    let trials = (1..=3).map(|number| shared(number, blocks)).collect();
-    let case = Case { identity: identity("shm-ring"), outcome: measured(trials) };
-    let mut result = RunResult { rounds: Vec::new(), distances: None, ..run(vec![case]) };
-    let samples: BTreeMap<_, _> = (1..=3).map(|number| ((0, number, 0), samples(blocks))).collect();
-    place(&mut result, &samples).unwrap();
-    result
+    placed_row(identity("shm-ring"), |number| shared(number, blocks), &samples(blocks))
 }
 
 #[test]

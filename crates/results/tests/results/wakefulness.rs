@@ -1,8 +1,6 @@
 //! The blocks of a row that sleeps: those in which its ends slept, unless they hardly did.
 
-use std::collections::BTreeMap;
-
-use crate::sample::{identity, measured, run, trial};
+use crate::sample::{identity, placed_row, trial};
 use ipcmark_results::*;
 
 /// A trial of 40 blocks, sampled and clock-free in turn. In `awake` of the sampled ones the ends do not sleep.
@@ -41,12 +39,7 @@ fn samples(awake: u32) -> Vec<PlacedSamples> {
 /// The result of a row that sleeps, with this number of awake blocks in each of three trials.
 fn result(awake: u32) -> RunResult {
     let identity = Identity { wait: Wait::Block, ..identity("shm-ring") };
-    let trials = (1..=3).map(|number| mixed(number, awake)).collect();
-    let case = Case { identity, outcome: measured(trials) };
-    let mut result = RunResult { rounds: Vec::new(), distances: None, ..run(vec![case]) };
-    let samples: BTreeMap<_, _> = (1..=3).map(|number| ((0, number, 0), samples(awake))).collect();
-    place(&mut result, &samples).unwrap();
-    result
+    placed_row(identity, |number| mixed(number, awake), &samples(awake))
 }
 
 #[test]
