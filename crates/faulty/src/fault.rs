@@ -21,6 +21,8 @@ pub enum Fault {
     SharedBySessions,
     /// Messages that do not fit into a full queue are dropped.
     DropsWhenFull,
+    /// A message that waits for a receiver that does not run is dropped.
+    DropsWhenStopped,
     /// A full queue is an error.
     FailsWhenFull,
     /// No message ever arrives.

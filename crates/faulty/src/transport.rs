@@ -7,7 +7,7 @@ use std::{
     hint::black_box,
     path::PathBuf,
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use ipcmark_transport::{
@@ -40,6 +40,8 @@ pub struct FaultyEndpoint {
     is_applied: bool,
     /// The message to send after the next one.
     held: Option<Vec<u8>>,
+    /// The time of the last look for a message.
+    looked: Instant,
     /// The session's name.
     name: String,
     /// The session's directory.
@@ -134,6 +136,7 @@ impl Transport for Faulty {
             flagged: 0,
             is_applied: false,
             held: None,
+            looked: Instant::now(),
             name,
             directory,
         })
@@ -194,6 +197,18 @@ impl FaultyEndpoint {
             }
             (step, _) => Ok(step),
         }
+    }
+
+    /// Takes a message, or drops it if this endpoint has not looked for one for a while.
+    fn take_in_time(&mut self) -> Result<Step, Error> {
+        let is_late = self.looked.elapsed() > Duration::from_millis(100);
+        let mut step = self.plain.take()?;
+        if is_late && step == Step::Done {
+            self.plain.release()?;
+            step = Step::WouldBlock;
+        }
+        self.looked = Instant::now();
+        Ok(step)
     }
 
     /// Publishes an additional message, without a time limit.
@@ -293,6 +308,7 @@ impl Endpoint for FaultyEndpoint {
         self.act_at(|moment| moment == Moment::Take(number) || is_after(moment))?;
         let step = match self.fault {
             Fault::NeverDelivers => Step::WouldBlock,
+            Fault::DropsWhenStopped => self.take_in_time()?,
             _ => self.plain.take()?,
         };
         if step == Step::Done {

@@ -11,6 +11,7 @@ mod open_close;
 mod own_message;
 mod sizes;
 mod steady;
+mod stopped;
 mod two_sessions;
 mod varied;
 
@@ -26,11 +27,12 @@ pub use open_close::OPEN_CLOSE;
 pub use own_message::OWN_MESSAGE;
 pub use sizes::SIZES;
 pub use steady::STEADY;
+pub use stopped::STOPPED_RECEIVER;
 pub use two_sessions::TWO_SESSIONS;
 pub use varied::VARIED;
 
 /// All of them, in the order in which they run.
-pub const ALL: [Check; 12] = [
+pub const ALL: [Check; 13] = [
     CAPABILITIES,
     OPEN_CLOSE,
     STEADY,
@@ -40,6 +42,7 @@ pub const ALL: [Check; 12] = [
     HELD,
     BOTH_FULL,
     OWN_MESSAGE,
+    STOPPED_RECEIVER,
     TWO_SESSIONS,
     CRASH,
     CRASH_OPENING,
