@@ -25,7 +25,7 @@ fn run_process(context: &mut CheckContext<'_>) -> Result<(), Failure> {
         let lengths = lengths.at_most(context.capabilities().max_payload);
         let mut end = context.open(lengths.payload())?;
         context.meet("both are open")?;
-        exchange(&mut end, lengths, count, context.capabilities().reliable)?;
+        exchange(context, &mut end, lengths, count)?;
         context.meet("both are done")?;
         drop(end);
         context.meet("both are closed")?;
@@ -35,23 +35,33 @@ fn run_process(context: &mut CheckContext<'_>) -> Result<(), Failure> {
 
 /// Sends and receives `count` messages, in any order that works.
 fn exchange(
+    context: &mut CheckContext<'_>,
     end: &mut CheckedEndpoint,
     lengths: Lengths,
     count: u32,
-    reliable: bool,
 ) -> Result<(), Failure> {
-    let mut last = Instant::now();
-    while end.sent() < count || end.received() < count {
+    let (mut has_told, mut last) = (false, Instant::now());
+    while !has_told || end.received() < count {
+        if !has_told && end.sent() == count {
+            context.tell(count)?;
+            has_told = true;
+        }
         let published = end.sent() < count && end.try_send(lengths.of(end.sent()))? == Step::Done;
         let taken = !published && end.try_receive()?.is_some();
         if published || taken {
             last = Instant::now();
-        } else if !reliable && end.sent() == count && last.elapsed() > QUIET {
-            return Ok(());
+        } else if has_told && last.elapsed() > QUIET && is_all_there_is(context)? {
+            break;
         }
         end.pause();
     }
-    Ok(())
+    context.receive_number_from_peer().map(drop)
+}
+
+/// True if the rest is lost, once nothing arrives any more: the other process has sent everything, and may lose it.
+/// Until then it may wait for room in the queue.
+fn is_all_there_is(context: &CheckContext<'_>) -> Result<bool, Failure> {
+    Ok(!context.capabilities().reliable && context.has_message_from_peer()?)
 }
 
 fn exempt(definition: &Definition, wait: Wait) -> Option<&'static str> {
