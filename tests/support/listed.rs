@@ -62,7 +62,10 @@ pub fn missing(name: &str) -> Option<String> {
     (entry["available"] != true).then(|| format!("{name}: {}", entry["reason"]))
 }
 
-/// In streams of these rows, everything that one endpoint sends is received by the other.
+/// Its library drops messages after a pause of the machine: docs/transports/zenoh-shm.md.
+const CAN_LOSE: &str = "zenoh-shm";
+
+/// In streams of these rows, everything that one endpoint sends is received by the other, unless the row can lose.
 #[track_caller]
 pub fn streams_lose_nothing(rows: &[String]) {
     streams_with(rows, "");
@@ -77,7 +80,9 @@ pub fn streams_with(rows: &[String], more: &str) {
         assert_eq!(case.status(), Status::Ok, "{:?}", case.reason());
         let ends: Vec<_> =
             only(case).session.processes.iter().flat_map(|process| &process.ends).collect();
-        assert_eq!(ends[0].sent, ends[1].received, "{}", case.identity.transport);
+        let (name, sent, received) = (&case.identity.transport, ends[0].sent, ends[1].received);
+        let adds_up = if name == CAN_LOSE { sent >= received } else { sent == received };
+        assert!(adds_up, "{name}: of {sent} messages {received} were received");
     }
 }
 

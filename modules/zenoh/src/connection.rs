@@ -6,9 +6,10 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
-use ipcmark_transport::{Deadline, Error, Rendezvous, Settings, Step, Wait as Waiting};
+use ipcmark_transport::{Deadline, Error, Rendezvous, Settings, Step};
 use zenoh::{
     Wait,
     bytes::ZBytes,
@@ -32,7 +33,8 @@ pub struct Connection {
     flow: FlowControl,
     /// The library has reported that nobody takes this endpoint's messages.
     is_gone: Arc<AtomicBool>,
-    sleeps: bool,
+    /// Its longest sleep in one call; none if it spins.
+    sleep: Option<Duration>,
     payload: usize,
     /// The end of the time for the endpoints to find each other.
     deadline: Deadline,
@@ -73,7 +75,7 @@ impl Connection {
             subscriber,
             flow,
             is_gone,
-            sleeps: settings.wait == Waiting::Block,
+            sleep: session::sleep(link, settings),
             payload: settings.payload,
             deadline,
             _session: session,
@@ -101,7 +103,7 @@ impl Connection {
     /// The next message, if one is there or arrives while this endpoint sleeps.
     #[inline]
     pub fn receive(&mut self) -> Result<Option<Sample>, Error> {
-        let received = session::next(&self.subscriber, self.sleeps);
+        let received = session::next(&self.subscriber, self.sleep);
         match received.map_err(failed("receive", "a message of zenoh"))? {
             Some(sample) if sample.payload().len() > self.payload => {
                 Err(session::too_long(sample.payload()))

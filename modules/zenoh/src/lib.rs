@@ -122,6 +122,8 @@ fn shared() -> Definition {
     );
     definition.options = Cow::Borrowed(&options::SHARED);
     definition.capabilities.loans = true;
+    // A message in transit is dropped if its watchdogs find it unconfirmed, as after a pause of the machine.
+    definition.capabilities.reliable = false;
     // A session that opens removes the segments that nobody has locked, also those that another one is making.
     definition.capabilities.exclusive = true;
     definition

@@ -6,9 +6,10 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
-use ipcmark_transport::{Deadline, Error, Rendezvous, Settings, Step, Wait as Waiting};
+use ipcmark_transport::{Deadline, Error, Rendezvous, Settings, Step};
 use zenoh::{
     Session, Wait,
     bytes::ZBytes,
@@ -33,7 +34,8 @@ const QUERYABLE: &str = "the queryable of the other end";
 pub struct QueryPort {
     side: Side,
     is_express: bool,
-    sleeps: bool,
+    /// Its longest sleep in one call; none if it spins.
+    sleep: Option<Duration>,
     payload: usize,
     /// The library has reported that the connection is closed.
     is_gone: Arc<AtomicBool>,
@@ -62,7 +64,7 @@ impl QueryPort {
         Ok(Self {
             side,
             is_express,
-            sleeps: settings.wait == Waiting::Block,
+            sleep: session::sleep(Link::Unix, settings),
             payload: settings.payload,
             is_gone,
             _session: session,
@@ -123,8 +125,11 @@ fn watch(session: &Session) -> Result<Arc<AtomicBool>, Error> {
 
 /// The reply to a query. A channel that ends without one belongs to a connection that is closed.
 #[inline]
-fn reply_of(replies: &FifoChannelHandler<Reply>, sleeps: bool) -> Result<Option<ZBytes>, Error> {
-    let reply = session::next(replies, sleeps).map_err(|_| Error::peer_gone("receive", REPLY))?;
+fn reply_of(
+    replies: &FifoChannelHandler<Reply>,
+    sleep: Option<Duration>,
+) -> Result<Option<ZBytes>, Error> {
+    let reply = session::next(replies, sleep).map_err(|_| Error::peer_gone("receive", REPLY))?;
     match reply.map(Reply::into_result).transpose() {
         Ok(sample) => Ok(sample.map(|mut sample| mem::take(sample.payload_mut()))),
         Err(error) => {
@@ -157,19 +162,18 @@ impl Side {
 
     /// The reply, or the next query.
     #[inline]
-    fn receive(&mut self, sleeps: bool) -> Result<Option<ZBytes>, Error> {
+    fn receive(&mut self, sleep: Option<Duration>) -> Result<Option<ZBytes>, Error> {
         match self {
             Self::Leader { replies, .. } => {
                 let Some(waited) = replies else { return Ok(None) };
-                let message = reply_of(waited, sleeps)?;
+                let message = reply_of(waited, sleep)?;
                 if message.is_some() {
                     *replies = None;
                 }
                 Ok(message)
             }
             Self::Follower { queryable, query } => {
-                let received =
-                    session::next(queryable, sleeps).map_err(failed("receive", QUERY))?;
+                let received = session::next(queryable, sleep).map_err(failed("receive", QUERY))?;
                 let Some(mut received) = received else { return Ok(None) };
                 let message = received.payload_mut().map(mem::take);
                 *query = Some(received);
@@ -199,7 +203,7 @@ impl Port for QueryPort {
     fn receive(&mut self) -> Result<Option<ZBytes>, Error> {
         // Looked at first: a message that arrived before the close is still received.
         let is_gone = self.is_gone();
-        match self.side.receive(self.sleeps)? {
+        match self.side.receive(self.sleep)? {
             Some(message) if message.len() > self.payload => Err(session::too_long(&message)),
             None if is_gone => Err(Error::peer_gone("receive", "a message of zenoh")),
             received => Ok(received),

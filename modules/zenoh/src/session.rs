@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use ipcmark_transport::{Deadline, Error, Rendezvous, Settings};
+use ipcmark_transport::{Deadline, Error, MAX_SLEEP, Rendezvous, Settings, Wait as Waiting};
 use zenoh::{
     Config, Session, Wait, bytes::ZBytes, handlers::FifoChannelHandler, matching::MatchingStatus,
     shm::ShmClientStorage,
@@ -25,8 +25,14 @@ pub enum Link {
     Shm,
 }
 
-/// The longest sleep of a receiver: the other end may be gone.
+/// The longest sleep of a receiver whose messages all arrive: the other end may be gone.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
+
+/// The longest sleep of a receiver in one call; none if it spins.
+pub fn sleep(link: Link, settings: &Settings) -> Option<Duration> {
+    let longest = if link == Link::Shm { MAX_SLEEP } else { LONGEST_SLEEP };
+    (settings.wait == Waiting::Block).then_some(longest)
+}
 
 /// Converts an error of the library to one of ours.
 pub fn failed<E: Display>(operation: &'static str, object: &'static str) -> impl Fn(E) -> Error {
@@ -200,12 +206,15 @@ pub fn await_match(
     Ok(())
 }
 
-/// The next item of a channel, in the endpoint's way to wait.
+/// The next item of a channel, if one is there or arrives while the endpoint sleeps.
 #[inline]
-pub fn next<T>(channel: &FifoChannelHandler<T>, sleeps: bool) -> zenoh::Result<Option<T>> {
-    match sleeps {
-        true => channel.recv_timeout(LONGEST_SLEEP),
-        false => channel.try_recv(),
+pub fn next<T>(
+    channel: &FifoChannelHandler<T>,
+    sleep: Option<Duration>,
+) -> zenoh::Result<Option<T>> {
+    match sleep {
+        Some(longest) => channel.recv_timeout(longest),
+        None => channel.try_recv(),
     }
 }
 
