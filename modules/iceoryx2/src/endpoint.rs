@@ -4,8 +4,12 @@ use std::{collections::BTreeMap, time::Duration};
 
 use iceoryx2::{
     port::{
-        LoanError, listener::Listener, notifier::Notifier, publisher::Publisher,
-        subscriber::Subscriber, update_connections::UpdateConnections,
+        LoanError,
+        listener::{Listener, ListenerWaitError},
+        notifier::Notifier,
+        publisher::Publisher,
+        subscriber::Subscriber,
+        update_connections::UpdateConnections,
     },
     prelude::*,
     sample::Sample,
@@ -94,7 +98,11 @@ impl Iceoryx2Endpoint {
 
     fn sleep(&self) -> Result<(), Error> {
         let Some((_, listener)) = &self.events else { return Ok(()) };
-        listener.timed_wait(|_| {}, LONGEST_SLEEP).map(drop).map_err(failed("wait for", "an event"))
+        match listener.timed_wait(|_| {}, LONGEST_SLEEP) {
+            // A signal ends the sleep, such as the one that continues a stopped process.
+            Ok(_) | Err(ListenerWaitError::InterruptSignal) => Ok(()),
+            Err(error) => Err(failed("wait for", "an event")(error)),
+        }
     }
 }
 
