@@ -64,7 +64,7 @@ const WRONG: &[(&str, Fault, Wait, Check, &str, Duration)] = {
         ("one-queue-blocking", OneQueue, Block, OWN_MESSAGE, "took its own message", WATCHDOG),
         ("shared-by-sessions", SharedBySessions, Spin, TWO_SESSIONS, "expected", SHORT),
         ("drops-when-full", DropsWhenFull, Spin, BACK_PRESSURE, "nothing, though", WATCHDOG),
-        ("drops-when-stopped", DropsWhenStopped, Spin, STOPPED_RECEIVER, "the watchdog ended it", SHORT),
+        ("drops-when-stopped", DropsWhenStopped, Block, STOPPED_RECEIVER, "the watchdog ended it", SHORT),
         ("overwrites-the-taken", message(Overwriting, always), Spin, HELD, "not released", WATCHDOG),
         ("fails-when-full", FailsWhenFull, Spin, BACK_PRESSURE, "it is full", WATCHDOG),
         ("both-full-fails", FailsWhenFull, Spin, BOTH_FULL, "it is full", WATCHDOG),
