@@ -33,6 +33,13 @@ def test_rows_have_the_figures_and_intervals_of_the_command(result, show):
             assert row[column] == pytest.approx(figure, rel=1e-9, nan_ok=True), (row["name"], column)
 
 
+def test_a_column_of_figures_is_of_numbers_even_if_all_are_missing(result):
+    cases = [case for case in result.document["cases"] if case["pattern"] != "throughput"]
+    rows = ipcmark.Result({**result.document, "cases": cases}).rows
+    assert rows.messages_per_second.dtype == np.float64
+    assert rows.messages_per_second.isna().all()
+
+
 def test_trials_have_the_figures_of_the_csv(result, show):
     # `null` is a transport, not a missing value.
     lines = pd.read_csv(io.StringIO(show("csv")), keep_default_na=False, na_values=[""])

@@ -40,6 +40,10 @@ TRIAL = [
 ]  # fmt: skip
 
 
+#: The figures that a row or a trial can lack: NaN, also in a column that has none.
+OPTIONAL = ["location_ns", "low_ns", "high_ns", "messages_per_second", "cpu_ns_per_message"]
+
+
 def read(path: str | PathLike[str]) -> Result:
     """Reads the result file that `ipcmark run -o FILE` wrote.
 
@@ -84,7 +88,7 @@ class Result:
         its 95 % interval, where there are two trials or more.
         """
         lines = [self._row(name, case) for name, case in self._cases()]
-        return pd.DataFrame(lines, columns=COMMON + ROW)
+        return _table(lines, COMMON + ROW)
 
     @cached_property
     def trials(self) -> pd.DataFrame:
@@ -92,7 +96,7 @@ class Result:
         lines = [
             self._trial(name, case, trial) for name, case in self._cases() for trial in _trials(case)
         ]
-        return pd.DataFrame(lines, columns=COMMON + TRIAL)
+        return _table(lines, COMMON + TRIAL)
 
     @property
     def reference(self) -> int | None:
@@ -153,6 +157,11 @@ class Result:
         found = [at.get("location_ns") for at in trial["by_distance"] if at["distance"] == self.reference]
         located: float | None = found[0] if found else None
         return located
+
+
+def _table(lines: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
+    table = pd.DataFrame(lines, columns=columns)
+    return table.astype({column: "float64" for column in OPTIONAL if column in columns})
 
 
 def _trials(case: dict[str, Any]) -> list[dict[str, Any]]:
