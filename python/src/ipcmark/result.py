@@ -39,7 +39,6 @@ TRIAL = [
     "cpu_ns_per_message", "messages", "lost",
 ]  # fmt: skip
 
-
 #: The figures that a row or a trial can lack: NaN, also in a column that has none.
 OPTIONAL = ["location_ns", "low_ns", "high_ns", "messages_per_second", "cpu_ns_per_message"]
 

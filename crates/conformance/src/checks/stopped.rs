@@ -1,8 +1,9 @@
 //! `stopped`: a message arrives even if its receiver's process does not run for a while, as on a busy machine or under a
 //! debugger.
 
-use std::{fs, process, thread, time::Duration};
+use std::{process, thread, time::Duration};
 
+use ipcmark_machine::process::Stat;
 use ipcmark_transport::{Definition, Span, Wait};
 use nix::{
     sys::signal::{Signal, kill},
@@ -55,10 +56,9 @@ fn stop(process: Pid) -> Result<(), Failure> {
 }
 
 fn is_stopped(process: Pid) -> Result<bool, Failure> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat"))
-        .map_err(|error| Failure::new(format!("cannot read the state of {process}: {error}")))?;
-    // The name before it is in parentheses, and may contain some.
-    Ok(stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" T ")))
+    let stat =
+        Stat::of(process).ok_or_else(|| Failure::new(format!("process {process} is gone")))?;
+    Ok(stat.state == 'T')
 }
 
 fn signal(process: Pid, signal: Signal) -> Result<(), Failure> {
