@@ -8,7 +8,7 @@
 mod cleaner;
 
 use std::{
-    env, fs,
+    env,
     io::{self, Write},
     ops::ControlFlow,
     os::fd::{AsFd, FromRawFd, OwnedFd},
@@ -31,7 +31,7 @@ use nix::{
 use ipcmark_fdpass::FrameSocket;
 use ipcmark_machine::{
     descendants, namespaces,
-    process::{die_with_parent, end_first_without_memory},
+    process::{Stat, die_with_parent, end_first_without_memory},
 };
 
 use crate::{
@@ -271,7 +271,6 @@ fn in_words(status: WaitStatus) -> String {
 
 /// The state of a worker if it is stopped, the only state in which it cannot report by itself.
 fn state(pid: Pid, role: Role) -> Option<PlainText> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let state = stat.rsplit_once(") ")?.1.chars().next()?;
+    let state = Stat::of(pid)?.state;
     matches!(state, 'T' | 't').then(|| format!("the {} is stopped", role.as_str()).into())
 }
