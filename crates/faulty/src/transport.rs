@@ -40,7 +40,7 @@ pub struct FaultyEndpoint {
     is_applied: bool,
     /// The message to send after the next one.
     held: Option<Vec<u8>>,
-    /// The time of the last look for a message.
+    /// The time at which the last look for a message began.
     looked: Instant,
     /// The session's name.
     name: String,
@@ -199,14 +199,16 @@ impl FaultyEndpoint {
         }
     }
 
-    /// Takes a message, or drops it if the look before was long ago.
+    /// Takes a message, or drops it if the look before began long ago. A look can sleep, and so be the one during
+    /// which the process is stopped: its end says nothing.
     fn take_in_time(&mut self) -> Result<Step, Error> {
+        let begin = Instant::now();
         let mut step = self.plain.take()?;
         if step == Step::Done && self.looked.elapsed() > Duration::from_millis(100) {
             self.plain.release()?;
             step = Step::WouldBlock;
         }
-        self.looked = Instant::now();
+        self.looked = begin;
         Ok(step)
     }
 
