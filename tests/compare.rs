@@ -188,10 +188,10 @@ fn a_slow_module_is_found_and_confirmed() {
         );
         plan(place.path(), &format!("{name}.toml"), &text)
     };
-    let words = format!("compare --run {} {} --pairs 10", plan("right"), plan("naps"));
-    // On a busy machine there may be too few blocks at one distance: then measure again.
-    for _ in 0..10 {
-        let ended = run(&format!("{words} --format json"));
+    let words = format!("compare --run {} {} --format json", plan("right"), plan("naps"));
+    // Where the distance moves, few pairs may have enough blocks at one: then measure more of them.
+    for pairs in [10, 20, 40, 80] {
+        let ended = run(&format!("{words} --pairs {pairs}"));
         let comparison = json(&ended);
         let [(row, verdict)] = &verdicts(&comparison)[..] else { panic!("{comparison:#}") };
         assert_eq!(row, "test-transport");
