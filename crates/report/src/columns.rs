@@ -118,8 +118,9 @@ pub const COLUMNS: &[Column] = &[
     Column {
         label: "mean",
         rank: 0,
-        meaning: "The clock-free mean, of blocks in which the clock is read only at both ends. With --rate or \
-        --interval, and one way, the mean of all messages; of a stream, the time per message. Rows are ranked by it.",
+        meaning: "The clock-free mean, of blocks in which the clock is read only at both ends; one way, the mean less \
+        one clock reading. With --rate or --interval, the mean of all messages; of a stream, the time per message. Rows \
+        are ranked by it.",
         cell: |row, scale| shown(row.location(), scale),
     },
     Column {

@@ -80,12 +80,12 @@ impl Engine {
         only(&result).blocks.clone()
     }
 
-    /// The median time of a message one way, in ns.
-    pub(crate) fn one_way_p50_ns(&self, name: &str, payload: usize) -> f64 {
+    /// The blocks of messages one way.
+    pub(crate) fn one_way(&self, name: &str, payload: usize) -> Blocks {
         let length = Length::Time(TIME);
         let result =
-            self.measure_as(Pattern::OneWay, name, Wait::Spin, payload, Touch::Head, length);
-        only(&result).times_ns.p50 as f64
+            self.measure_as(Pattern::OneWay, name, Wait::Spin, payload, Touch::All, length);
+        only(&result).blocks.clone()
     }
 
     /// The leader's peak memory after `round_trips` round trips.

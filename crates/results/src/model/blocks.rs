@@ -16,7 +16,7 @@ pub struct Blocks {
     pub clock_free: Vec<bool>,
     /// Round trips, messages one way, or messages in the counted part of a stream.
     pub events: Vec<u64>,
-    /// The total time of these events.
+    /// The total time of these events; of messages one way in a closed loop, less one clock reading each.
     pub elapsed_ns: Vec<u64>,
     /// Round trips that were given up.
     pub lost: Vec<u64>,

@@ -21,7 +21,8 @@ pub struct Trial {
     /// an open loop the time starts at the message's intended time: the response time.
     pub times_ns: Times,
     /// Mean of all clock-free blocks together: their events have no clock reading between them. If there are none,
-    /// because the clock is read anyway or each message is waited for, the mean of all blocks.
+    /// because the clock is read anyway or each message is waited for, the mean of all blocks. Of messages one way in a
+    /// closed loop, less one clock reading each.
     #[schemars(range(min = 0))]
     pub clock_free_mean_ns: f64,
     /// The total length of the sampled blocks; for a stream, of their counted parts.
