@@ -6,8 +6,8 @@
 //! - Copies per message: none; eight bytes pass through the kernel in each direction.
 //! - Blocks: in `read`; `spin` reads without blocking (`EFD_NONBLOCK`), so each poll is a system
 //!   call; `hybrid` polls the same way and then sleeps in `poll`. A sender whose ring is full sleeps on a futex.
-//! - Limits: those of the ring: four of the largest messages per direction, and at least 8 KiB if the ends spin, else
-//!   64 KiB.
+//! - Limits: those of the ring: 64 KiB or four of the largest messages per direction, whichever is more; as `shm-ring`
+//!   if the ends spin.
 
 use std::{
     io,

@@ -7,7 +7,7 @@
 //!   object, but a queue in the kernel while an end sleeps).
 //! - Copies per message: none.
 //! - Blocks: in `FUTEX_WAIT`, at most 100 ms per call. With polling alone, it is `shm-ring`.
-//! - Limits: four of the largest messages per direction, and at least 8 KiB if the ends spin, else 64 KiB.
+//! - Limits: 64 KiB or four of the largest messages per direction, whichever is more; as `shm-ring` if the ends spin.
 
 use ipcmark_transport::{Availability, Definition, Error, Rendezvous, Settings, Transport, Wait};
 

@@ -6,7 +6,7 @@
 //! - Kernel objects: one POSIX shared memory object, unlinked as soon as it is created.
 //! - Copies per message: none.
 //! - Blocks: never; `shm-futex` is the same ring with a sleep.
-//! - Limits: 8 KiB or four of the largest messages per direction, whichever is more.
+//! - Limits: per direction 32 messages, but no more than fit into 8 KiB; four of the largest at least.
 
 use ipcmark_transport::{Availability, Definition, Error, Rendezvous, Settings, Transport, Wait};
 

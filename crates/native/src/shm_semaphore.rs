@@ -7,8 +7,8 @@
 //! - Copies per message: none.
 //! - Blocks: in `sem_wait`, a futex in the C library. A sender whose ring is full sleeps on our own
 //!   futex.
-//! - Limits: those of the ring: four of the largest messages per direction, and at least 8 KiB if the ends spin, else
-//!   64 KiB.
+//! - Limits: those of the ring: 64 KiB or four of the largest messages per direction, whichever is more; as `shm-ring`
+//!   if the ends spin.
 
 use std::{io, ptr::NonNull};
 

@@ -28,8 +28,8 @@ pub trait Notifier {
 /// The capacity of the ring of each direction.
 pub const CAPACITY: OptionSpec = OptionSpec::new(
     "capacity",
-    "8k..64M",
-    "four of the largest messages, and at least 8 KiB between spinning ends, else 64 KiB",
+    "256..64M",
+    "64 KiB; between spinning ends 32 messages, but no more than 8 KiB; four of the largest messages at least",
     "bytes that the ring of each direction holds",
 );
 

@@ -25,8 +25,11 @@ pub const PAIR: usize = 128;
 const LINE: usize = 64;
 /// The offset of a payload on the line of its word.
 const BESIDE_WORD: usize = 16;
-/// The bytes of the smallest ring between ends that only spin: both rings fit into a first-level cache of 32 KiB.
-const SMALLEST_SPINNING: usize = 8 << 10;
+/// The slots of a ring between ends that only spin, as far as they fit into the bytes below: with 64 slots of one pair of
+/// lines, a round trip of 64 B has two speeds at random.
+const SPINNING_SLOTS: usize = 32;
+/// The bytes of such a ring: two of them fit into a first-level cache of 32 KiB.
+const SPINNING_BYTES: usize = 8 << 10;
 /// The bytes of the smallest ring of an end that may sleep: many messages arrive while it wakes up.
 const SMALLEST_SLEEPING: usize = 64 << 10;
 /// The number of largest messages that fit at least.
@@ -63,8 +66,12 @@ fn slot(payload: usize) -> usize {
 
 /// The default size of a ring's slots.
 pub fn standard(payload: usize, wait: Wait) -> usize {
-    let smallest = if wait == Wait::Spin { SMALLEST_SPINNING } else { SMALLEST_SLEEPING };
-    smallest.max(MESSAGES * slot(payload))
+    let slot = slot(payload);
+    let smallest = match wait {
+        Wait::Spin => SPINNING_BYTES.min(SPINNING_SLOTS * slot),
+        Wait::Hybrid | Wait::Block => SMALLEST_SLEEPING,
+    };
+    smallest.max(MESSAGES * slot)
 }
 
 /// The bytes of two slots, so that one message can be written while another is read.

@@ -116,8 +116,13 @@ fn the_last_line_of_a_slot_of_several_is_unused() {
 
 #[test]
 fn the_standard_ring_is_smaller_between_ends_that_only_spin() {
-    for (payload, spinning, sleeping) in [(64, 8 << 10, 64 << 10), (1 << 20, 4_194_816, 4_194_816)]
-    {
+    for (payload, spinning, sleeping) in [
+        (16, 4 << 10, 64 << 10),
+        (64, 4 << 10, 64 << 10),
+        (65, 8 << 10, 64 << 10),
+        (1024, 8 << 10, 64 << 10),
+        (1 << 20, 4_194_816, 4_194_816),
+    ] {
         assert_eq!(standard(payload, Wait::Spin), spinning);
         assert_eq!(standard(payload, Wait::Block), sleeping);
         assert_eq!(standard(payload, Wait::Hybrid), sleeping);
