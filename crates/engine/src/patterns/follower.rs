@@ -13,7 +13,7 @@ use super::{
         VERIFY, from_follower,
     },
     probe::ProbePages,
-    steps::{self, complete, read, send, send_checked, take_unless, unexpected},
+    steps::{self, read, send, send_checked, take, take_unless, unexpected},
     turns::{FrameRequest, LeaderChannel},
 };
 use crate::wire::{FollowerReport, Pass, Traffic};
@@ -131,7 +131,7 @@ impl<'a, E: Endpoint> Follower<'a, E> {
         &mut self,
     ) -> Result<Next, Error> {
         if RELIABLE {
-            complete(self.end, E::take)?;
+            take(self.end)?;
         } else {
             while !take_unless(&mut self.loss_timeout, self.end, |_| self.leader.asks())? {
                 match self.leader.take_request()? {

@@ -15,7 +15,7 @@ use super::{
     losses::{LossTimeout, Losses},
     message::{FROM_FOLLOWER, Head, TouchPolicy},
     pacer::{self, Pacer, Sent},
-    steps::{self, ClockFree, Sampled, complete, read, read_answer, send, take_unless, unexpected},
+    steps::{self, ClockFree, Sampled, read, read_answer, send, take, take_unless, unexpected},
     turns,
 };
 use crate::wire::{FollowerReport, LeaderReport, Pass, Traffic, WorkingSetReport};
@@ -158,7 +158,7 @@ impl<'a, E: Endpoint + ?Sized, T: TouchPolicy, const RELIABLE: bool>
         if !RELIABLE {
             return self.receive_or_lose(expected);
         }
-        complete(self.end, E::take)?;
+        take(self.end)?;
         let head = read::<E, T>(self.end, self.len, self.seed)?;
         if head.seq != expected.seq || (head.flags ^ expected.flags) & FROM_FOLLOWER != 0 {
             return Err(unexpected(head, expected));

@@ -114,15 +114,31 @@ pub(super) fn warm_up(
     Ok(elapsed.max(1) as f64 / done as f64)
 }
 
-/// Repeats an attempt until it is done.
-///
-/// The endpoint knows the pause between two attempts.
+// Attempts are repeated until they are done; the endpoint knows the pause between two. Each has a loop of its own: an
+// attempt that a common loop got as an argument became a function that was not inlined into every pattern's loop.
+
+/// Gets room for a message of `len` bytes.
 #[inline(always)]
-pub(super) fn complete<E: Endpoint + ?Sized>(
-    end: &mut E,
-    mut attempt: impl FnMut(&mut E) -> Result<Step, Error>,
-) -> Result<(), Error> {
-    while attempt(end)? == Step::WouldBlock {
+fn loan<E: Endpoint + ?Sized>(end: &mut E, len: usize) -> Result<(), Error> {
+    while end.loan(len)? == Step::WouldBlock {
+        end.pause();
+    }
+    Ok(())
+}
+
+/// Publishes the message on loan.
+#[inline(always)]
+fn publish<E: Endpoint + ?Sized>(end: &mut E) -> Result<(), Error> {
+    while end.publish()? == Step::WouldBlock {
+        end.pause();
+    }
+    Ok(())
+}
+
+/// Takes the next message.
+#[inline(always)]
+pub(super) fn take<E: Endpoint + ?Sized>(end: &mut E) -> Result<(), Error> {
+    while end.take()? == Step::WouldBlock {
         end.pause();
     }
     Ok(())
@@ -151,9 +167,9 @@ pub(super) fn send<E: Endpoint + ?Sized, T: TouchPolicy>(
     len: usize,
     head: Head,
 ) -> Result<(), Error> {
-    complete(end, |end| end.loan(len))?;
+    loan(end, len)?;
     T::write(head, end.room());
-    complete(end, E::publish)
+    publish(end)
 }
 
 /// Sends one message whose bytes will all be checked.
@@ -163,9 +179,9 @@ pub(super) fn send_checked<E: Endpoint + ?Sized>(
     head: Head,
     seed: u64,
 ) -> Result<(), Error> {
-    complete(end, |end| end.loan(len))?;
+    loan(end, len)?;
     write_checked(head, seed, end.room());
-    complete(end, E::publish)
+    publish(end)
 }
 
 /// Reads and checks the message taken, as its flags demand, releases it and returns its head.

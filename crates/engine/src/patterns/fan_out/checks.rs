@@ -10,7 +10,7 @@ use crate::{
     patterns::{
         losses::Losses,
         message::{ASK_BURST, BURST, FROM_FOLLOWER, Head, TouchPolicy, VERIFY, follower_number},
-        steps::{self, complete, read, send_checked, unexpected},
+        steps::{self, read, send_checked, take, unexpected},
         working_set::Noting,
     },
     wire::Pass,
@@ -53,7 +53,7 @@ impl<E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
         let burst = steps::burst_messages(self.len);
         let mut next = vec![asked + 1; self.followers.len()];
         for _ in 0..(burst + 1) * self.followers.len() as u64 {
-            complete(self.end, E::take)?;
+            take(self.end)?;
             let head = read::<E, T>(self.end, self.len, self.seed)?;
             let number = follower_number(head.flags);
             let wanted = next.get_mut(number).filter(|_| head.flags & FROM_FOLLOWER != 0);

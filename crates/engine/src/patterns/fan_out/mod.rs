@@ -29,7 +29,7 @@ use super::{
     losses::{LossTimeout, Losses},
     message::{FROM_FOLLOWER, Head, STREAM, TouchPolicy, follower_number},
     pacer::{self, Pacer, Sent},
-    steps::{self, ClockFree, Sampled, complete, read, read_answer, send, take_unless, unexpected},
+    steps::{self, ClockFree, Sampled, read, read_answer, send, take, take_unless, unexpected},
     turns,
 };
 use crate::wire::{FollowerReport, LeaderReport, Pass, Traffic, WorkingSetReport};
@@ -319,7 +319,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
     #[inline(always)]
     pub(super) fn take(&mut self, loss_timeout: &mut LossTimeout) -> Result<bool, Error> {
         if RELIABLE {
-            return complete(self.end, E::take).map(|()| true);
+            return take(self.end).map(|()| true);
         }
         take_unless(loss_timeout, self.end, LossTimeout::exhausted)
     }
