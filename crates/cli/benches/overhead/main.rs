@@ -295,24 +295,37 @@ fn streams_against_bare(engine: &Engine) {
     println!(
         "\n(h) messages a second of a stream through the engine ÷ bare stream of the same system calls"
     );
-    for mechanism in streams::MECHANISMS {
-        for (wait, payload) in
-            [(Wait::Spin, 64), (Wait::Block, 64), (Wait::Spin, 65_536), (Wait::Block, 65_536)]
-        {
-            let rounds = (0..rounds(STREAM_ROUNDS)).map(|round| {
-                in_turn(
-                    round,
-                    || engine.stream(mechanism.name(), wait, payload),
-                    || streams::blocks(mechanism, wait, payload),
-                )
-            });
-            let rounds: Vec<_> = rounds.collect();
-            let times = blocks::compare(&rounds, streams::ENOUGH);
-            let rates = times.ratios.into_iter().map(|ratio| 1.0 / ratio).collect();
-            let name = format!("{} {wait} {payload} B", mechanism.name());
-            show_blocks(&name, Limit::AtLeast(0.95), Ratios { ratios: rates, ..times });
+    for payload in STREAMED.into_iter().filter(|_| is_wanted_row("shm-ring")) {
+        let bare = || streams::own_blocks("shm-ring", payload);
+        stream_against(engine, "shm-ring", Wait::Spin, payload, bare);
+    }
+    for mechanism in streams::MECHANISMS.iter().filter(|one| is_wanted_row(one.name())) {
+        for payload in STREAMED {
+            for wait in [Wait::Spin, Wait::Block] {
+                let bare = || streams::blocks(*mechanism, wait, payload);
+                stream_against(engine, mechanism.name(), wait, payload, bare);
+            }
         }
     }
+}
+
+/// The payloads of the streams.
+const STREAMED: [usize; 2] = [64, 65_536];
+
+fn stream_against(
+    engine: &Engine,
+    name: &str,
+    wait: Wait,
+    payload: usize,
+    bare: impl Fn() -> ipcmark_results::Blocks,
+) {
+    let ours = || engine.stream(name, wait, payload);
+    let rounds: Vec<_> =
+        (0..rounds(STREAM_ROUNDS)).map(|round| in_turn(round, ours, &bare)).collect();
+    let times = blocks::compare(&rounds, streams::ENOUGH);
+    let rates = times.ratios.into_iter().map(|ratio| 1.0 / ratio).collect();
+    let name = format!("{name} {wait} {payload} B");
+    show_blocks(&name, Limit::AtLeast(0.95), Ratios { ratios: rates, ..times });
 }
 
 /// (i) Within 10 % of 1.

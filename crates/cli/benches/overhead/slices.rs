@@ -93,7 +93,7 @@ struct Control {
 
 /// The time of a round trip in each slice in turn, in ns: floor, transport, floor, and so on.
 fn measure<T: Transport>(transport: &T) -> Vec<f64> {
-    let (mut leader, mut follower) = open(transport);
+    let (mut leader, mut follower) = open(transport, PAYLOAD);
     // SAFETY: a new mapping of zeros, which are a valid control, for this process and its child.
     let control = unsafe { &*shared_page().cast::<Control>() };
     // SAFETY: the threads that opened the ends have ended, and the child only runs the loops.
@@ -114,15 +114,15 @@ fn measure<T: Transport>(transport: &T) -> Vec<f64> {
     }
 }
 
-/// Opens both ends in two threads, which meet through a pair of sockets.
-fn open<T: Transport>(transport: &T) -> (T::Endpoint, T::Endpoint) {
+/// Opens both spinning ends in two threads, which meet through a pair of sockets.
+pub(crate) fn open<T: Transport>(transport: &T, payload: usize) -> (T::Endpoint, T::Endpoint) {
     let (a, b) = FrameSocket::pair().expect("a pair of sockets");
     thread::scope(|scope| {
         let follower = scope.spawn(|| {
-            let settings = settings(Role::Follower(0));
+            let settings = settings(Role::Follower(0), payload);
             SendEnd(transport.open(&settings, &mut Pair(b)).expect("the follower opens"))
         });
-        let leader = transport.open(&settings(Role::Leader), &mut Pair(a));
+        let leader = transport.open(&settings(Role::Leader, payload), &mut Pair(a));
         (leader.expect("the leader opens"), follower.join().expect("a follower").0)
     })
 }
@@ -133,11 +133,11 @@ struct SendEnd<E>(E);
 // SAFETY: the thread that opened it ends before any other uses it.
 unsafe impl<E> Send for SendEnd<E> {}
 
-fn settings(role: Role) -> Settings {
+fn settings(role: Role, payload: usize) -> Settings {
     Settings {
         role,
         wait: Wait::Spin,
-        payload: PAYLOAD,
+        payload,
         subscribers: 1,
         name: RunId::new(std::process::id()).session(1),
         directory: std::env::temp_dir(),
@@ -280,7 +280,7 @@ fn received<E: Endpoint>(end: &mut E) -> (u64, *const u8) {
 }
 
 #[inline(always)]
-fn complete<E: Endpoint>(end: &mut E, attempt: impl Fn(&mut E) -> Result<Step, Error>) {
+pub(crate) fn complete<E: Endpoint>(end: &mut E, attempt: impl Fn(&mut E) -> Result<Step, Error>) {
     while attempt(end).expect("the transport works") == Step::WouldBlock {
         end.pause();
     }

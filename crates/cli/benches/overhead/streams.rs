@@ -1,6 +1,7 @@
-//! Bare streams: two forked processes, one sends and the other receives, with only the system calls. They stream in
-//! blocks as the engine does: of the same length, each between two probes, in turns with a pause before each, and of the
-//! same part of each the messages count. A message is what the engine's is with `--touch head`: a number is written into it and checked.
+//! Bare streams: two forked processes, one sends and the other receives, with only the system calls, or only the calls
+//! of the ring. They stream in blocks as the engine does: of the same length, each between two probes, in turns with a
+//! pause before each, and of the same part of each the messages count. A message is what the engine's is with
+//! `--touch head`: a number is written into it and checked.
 
 use std::{
     collections::BTreeSet,
@@ -11,11 +12,12 @@ use std::{
 };
 
 use ipcmark_results::Blocks;
-use ipcmark_transport::Wait;
+use ipcmark_transport::{Collect, Endpoint, Transport, Wait};
 
 use crate::{
     bare::{self, DescriptorPair, Mechanism, PAGE, pin, shared_page, unpin},
     blocks::{self, Floor, MeasuredBlock, now_ns, pause, settle},
+    slices::{self, complete},
 };
 
 /// The length of a block and the blocks of a turn, as the engine's, and the number of blocks.
@@ -63,39 +65,69 @@ pub(crate) fn blocks(mechanism: Mechanism, wait: Wait, payload: usize) -> Blocks
         _ => bare::connection(flags),
     };
     if mechanism != Mechanism::Pipe {
-        return through(&ways, bytes, to_socket, from_socket);
+        return through_descriptors(&ways, bytes, to_socket, from_socket);
     }
     if bytes > PIPE_CAPACITY {
         // SAFETY: only changes the capacity of a pipe.
         unsafe { libc::fcntl(ways.leader.0, libc::F_SETPIPE_SZ, bytes as libc::c_int) };
     }
-    through(&ways, bytes, to_pipe, from_pipe)
+    through_descriptors(&ways, bytes, to_pipe, from_pipe)
+}
+
+/// The blocks of a spinning stream through this transport's own calls.
+pub(crate) fn own_blocks(name: &str, payload: usize) -> Blocks {
+    let found = ipcmark_native::transports(&mut Own { name, payload });
+    found.into_iter().flatten().next().expect("the transport is in the list")
+}
+
+struct Own<'n> {
+    name: &'n str,
+    payload: usize,
+}
+
+impl Collect for Own<'_> {
+    type Item = Option<Blocks>;
+
+    fn item<T: Transport>(&mut self, transport: T) -> Self::Item {
+        if transport.definition().name != self.name {
+            return None;
+        }
+        let (leader, follower) = slices::open(&transport, self.payload);
+        let payload = self.payload;
+        Some(through(OwnEnd { end: leader, payload }, OwnEnd { end: follower, payload }))
+    }
 }
 
 /// Streams through these calls, which return the number of bytes like the system's.
-fn through(
+fn through_descriptors(
     ways: &DescriptorPair,
     bytes: usize,
-    write: impl Fn(i32, &[u8]) -> isize,
-    read: impl Fn(i32, &mut [u8]) -> isize,
+    write: fn(i32, &[u8]) -> isize,
+    read: fn(i32, &mut [u8]) -> isize,
 ) -> Blocks {
+    let end = |(out, back)| Descriptors { out, back, message: vec![0; bytes], write, read };
+    let blocks = through(end(ways.leader), end(ways.follower));
+    close(ways);
+    blocks
+}
+
+/// Streams from one end to the other, in a process each.
+fn through(leader: impl BareEnd, follower: impl BareEnd) -> Blocks {
     let mut floor = blocks::floor();
     // SAFETY: a new mapping of zeros, which are a valid value, for this process and its child.
     let shared = unsafe { &*shared_page().cast::<Shared>() };
-    let write = |fd, message: &[u8]| whole(message.len(), |from| write(fd, &message[from..]));
-    let read = |fd, message: &mut [u8]| whole(message.len(), |from| read(fd, &mut message[from..]));
     // SAFETY: this process has one thread, and the child only makes the loop's own calls.
     match unsafe { libc::fork() } {
         0 => {
             bare::begin_follower();
-            Side { ends: ways.follower, bytes, shared, write, read }.receive(&mut floor);
+            receive(follower, shared, &mut floor);
             exit(0);
         }
-        follower => {
+        child => {
             pin(0);
-            let probes = Side { ends: ways.leader, bytes, shared, write, read }.send(&mut floor);
+            let probes = send(leader, shared, &mut floor);
             // SAFETY: reaps the child.
-            unsafe { libc::waitpid(follower, ptr::null_mut(), 0) };
+            unsafe { libc::waitpid(child, ptr::null_mut(), 0) };
             unpin();
             let counted = shared.blocks.iter().map(|(elapsed_ns, messages)| {
                 (elapsed_ns.load(Ordering::Acquire), messages.load(Ordering::Acquire))
@@ -103,7 +135,6 @@ fn through(
             let (elapsed, messages): (Vec<u64>, Vec<u64>) = counted.unzip();
             // SAFETY: nothing refers to the mapping any more.
             unsafe { libc::munmap(ptr::from_ref(shared).cast_mut().cast(), PAGE) };
-            close(ways);
             let measured = probes.into_iter().zip(elapsed);
             let measured = measured.map(|([before_ns, after_ns], elapsed_ns)| MeasuredBlock {
                 elapsed_ns,
@@ -125,108 +156,183 @@ fn close(ways: &DescriptorPair) {
     }
 }
 
-/// One of the two processes, with the descriptors that it writes to and reads from.
-struct Side<'s, W, R> {
-    ends: (i32, i32),
-    bytes: usize,
-    shared: &'s Shared,
-    write: W,
-    read: R,
+/// The end of one of the two processes.
+trait BareEnd {
+    /// Sends a message with this number and these flags.
+    fn send(&mut self, seq: u64, flags: u32);
+
+    /// Receives a message, which must have this number; returns its flags.
+    fn receive(&mut self, seq: u64) -> u32;
+
+    /// Answers the last message of a block.
+    fn answer(&mut self);
+
+    /// Waits for that answer.
+    fn await_answer(&mut self);
 }
 
-impl<W: Fn(i32, &[u8]), R: Fn(i32, &mut [u8])> Side<'_, W, R> {
-    /// Streams block after block, each after the answer to the one before; returns the probes around each.
-    fn send(self, floor: &mut Floor) -> Vec<[f64; 2]> {
-        let Self { ends: (out, back), bytes, shared, write, read } = self;
-        let mut message = vec![0_u8; bytes];
-        let (mut seq, mut before_ns, mut probes) = (0, 0.0, Vec::new());
-        settle();
-        for at in 0..BLOCKS {
-            if at % TURN == 0 {
-                pause();
-                before_ns = floor.measure();
-            }
-            let until = now_ns() + BLOCK_NS;
-            let sent_ns = loop {
-                for _ in 0..BATCH {
-                    seq += 1;
-                    number(&mut message, seq, 0);
-                    write(out, &message);
-                }
-                let now = now_ns();
-                if now >= until {
-                    break now;
-                }
-            };
-            shared.sent_ns.store(sent_ns, Ordering::Release);
-            seq += 1;
-            number(&mut message, seq, LAST);
-            write(out, &message);
-            read(back, &mut [0]);
-            let after_ns = floor.measure();
-            probes.push([before_ns, after_ns]);
-            before_ns = after_ns;
+/// Streams block after block, each after the answer to the one before; returns the probes around each.
+fn send(mut end: impl BareEnd, shared: &Shared, floor: &mut Floor) -> Vec<[f64; 2]> {
+    let (mut seq, mut before_ns, mut probes) = (0, 0.0, Vec::new());
+    settle();
+    for at in 0..BLOCKS {
+        if at % TURN == 0 {
+            pause();
+            before_ns = floor.measure();
         }
-        probes
+        let sent_ns = send_until(&mut end, &mut seq, now_ns() + BLOCK_NS);
+        shared.sent_ns.store(sent_ns, Ordering::Release);
+        seq += 1;
+        end.send(seq, LAST);
+        end.await_answer();
+        let after_ns = floor.measure();
+        probes.push([before_ns, after_ns]);
+        before_ns = after_ns;
     }
+    probes
+}
 
-    /// Receives block after block, and answers each.
-    fn receive(self, floor: &mut Floor) {
-        let Self { ends: (out, back), bytes, shared, write, read } = self;
-        let mut message = vec![0_u8; bytes];
-        // The time at which each batch began to arrive.
-        let mut marks = Vec::with_capacity(1 << 16);
-        let mut seq = 0;
-        settle();
-        for (at, (elapsed_ns, messages)) in shared.blocks.iter().enumerate() {
-            if at % TURN == 0 {
-                pause();
-                floor.reflect();
-            }
-            marks.clear();
-            let mut count = 0;
-            loop {
-                read(back, &mut message);
-                seq += 1;
-                if flags(&message, seq) == LAST {
-                    break;
-                }
-                if count % BATCH == 0 {
-                    marks.push(now_ns());
-                }
-                count += 1;
-            }
-            let counts = counting(&marks, shared.sent_ns.load(Ordering::Acquire));
-            if let [first, .., last] = counts {
-                elapsed_ns.store(last - first, Ordering::Release);
-                messages.store((counts.len() as u64 - 1) * BATCH, Ordering::Release);
-            }
-            write(out, &[0]);
+/// Sends batches until this time; returns the time at which the last had been sent.
+#[inline(never)]
+fn send_until(end: &mut impl BareEnd, seq: &mut u64, until: u64) -> u64 {
+    loop {
+        for _ in 0..BATCH {
+            *seq += 1;
+            end.send(*seq, 0);
+        }
+        let now = now_ns();
+        if now >= until {
+            return now;
+        }
+    }
+}
+
+/// Receives block after block, and answers each.
+fn receive(mut end: impl BareEnd, shared: &Shared, floor: &mut Floor) {
+    // The time at which each batch began to arrive.
+    let mut marks = Vec::with_capacity(1 << 16);
+    let mut seq = 0;
+    settle();
+    for (at, (elapsed_ns, messages)) in shared.blocks.iter().enumerate() {
+        if at % TURN == 0 {
+            pause();
             floor.reflect();
         }
+        receive_block(&mut end, &mut seq, &mut marks);
+        let counts = counting(&marks, shared.sent_ns.load(Ordering::Acquire));
+        if let [first, .., last] = counts {
+            elapsed_ns.store(last - first, Ordering::Release);
+            messages.store((counts.len() as u64 - 1) * BATCH, Ordering::Release);
+        }
+        end.answer();
+        floor.reflect();
     }
 }
 
-/// Writes the frame's length, and the head of a message as the engine's: its number, its flags and its length.
+/// Receives the messages of a block.
+#[inline(never)]
+fn receive_block(end: &mut impl BareEnd, seq: &mut u64, marks: &mut Vec<u64>) {
+    marks.clear();
+    let mut count = 0;
+    loop {
+        *seq += 1;
+        if end.receive(*seq) == LAST {
+            return;
+        }
+        if count % BATCH == 0 {
+            marks.push(now_ns());
+        }
+        count += 1;
+    }
+}
+
+/// The descriptors that a process writes to and reads from, and its message with the frame's length before it.
+struct Descriptors {
+    out: i32,
+    back: i32,
+    message: Vec<u8>,
+    write: fn(i32, &[u8]) -> isize,
+    read: fn(i32, &mut [u8]) -> isize,
+}
+
+impl BareEnd for Descriptors {
+    #[inline(always)]
+    fn send(&mut self, seq: u64, flags: u32) {
+        let Self { out, message, write, .. } = self;
+        let (frame, payload) = message.split_at_mut(FRAME_HEAD);
+        frame.copy_from_slice(&(payload.len() as u64).to_le_bytes());
+        number(payload, seq, flags);
+        whole(message.len(), |from| write(*out, &message[from..]));
+    }
+
+    #[inline(always)]
+    fn receive(&mut self, seq: u64) -> u32 {
+        let Self { back, message, read, .. } = self;
+        whole(message.len(), |from| read(*back, &mut message[from..]));
+        let (frame, payload) = message.split_at(FRAME_HEAD);
+        assert_eq!(frame, (payload.len() as u64).to_le_bytes(), "{CHANGED}");
+        flags(payload, seq)
+    }
+
+    fn answer(&mut self) {
+        whole(1, |_| (self.write)(self.out, &[0]));
+    }
+
+    fn await_answer(&mut self) {
+        whole(1, |_| (self.read)(self.back, &mut [0]));
+    }
+}
+
+/// An end of a transport, called without the engine.
+struct OwnEnd<E> {
+    end: E,
+    payload: usize,
+}
+
+impl<E: Endpoint> BareEnd for OwnEnd<E> {
+    #[inline(always)]
+    fn send(&mut self, seq: u64, flags: u32) {
+        complete(&mut self.end, |end| end.loan(self.payload));
+        number(self.end.room(), seq, flags);
+        complete(&mut self.end, E::publish);
+    }
+
+    #[inline(always)]
+    fn receive(&mut self, seq: u64) -> u32 {
+        complete(&mut self.end, E::take);
+        let flags = flags(self.end.message(), seq);
+        self.end.release().expect("the message is released");
+        flags
+    }
+
+    fn answer(&mut self) {
+        self.send(0, 0);
+    }
+
+    fn await_answer(&mut self) {
+        self.receive(0);
+    }
+}
+
+/// Writes the head of a message as the engine's: its number, its flags and its length.
 #[inline(always)]
-fn number(message: &mut [u8], seq: u64, flags: u32) {
-    let payload = message.len() - FRAME_HEAD;
-    message[..8].copy_from_slice(&(payload as u64).to_le_bytes());
-    message[8..16].copy_from_slice(&seq.to_ne_bytes());
-    message[16..20].copy_from_slice(&flags.to_ne_bytes());
-    message[20..24].copy_from_slice(&(payload as u32).to_ne_bytes());
+fn number(payload: &mut [u8], seq: u64, flags: u32) {
+    let len = payload.len() as u32;
+    payload[..8].copy_from_slice(&seq.to_ne_bytes());
+    payload[8..12].copy_from_slice(&flags.to_ne_bytes());
+    payload[12..16].copy_from_slice(&len.to_ne_bytes());
 }
 
 /// The flags of the message, which must have this number and its whole length.
 #[inline(always)]
-fn flags(message: &[u8], seq: u64) -> u32 {
-    let payload = message.len() - FRAME_HEAD;
-    let word = |at: usize| u32::from_ne_bytes(message[at..at + 4].try_into().expect("4 bytes"));
-    let long = |at: usize| u64::from_ne_bytes(message[at..at + 8].try_into().expect("8 bytes"));
-    let is_next = long(8) == seq && long(0) == payload as u64 && word(20) == payload as u32;
-    assert!(is_next, "a bare stream lost or changed a message");
-    word(16)
+fn flags(payload: &[u8], seq: u64) -> u32 {
+    let word = |at: usize| u32::from_ne_bytes(payload[at..at + 4].try_into().expect("4 bytes"));
+    let number = u64::from_ne_bytes(payload[..8].try_into().expect("8 bytes"));
+    assert!(number == seq && word(12) == payload.len() as u32, "{CHANGED}");
+    word(8)
 }
+
+const CHANGED: &str = "a bare stream lost or changed a message";
 
 /// The marks that count: those after the filling phase and before the last message was sent.
 fn counting(marks: &[u64], sent_ns: u64) -> &[u64] {
