@@ -36,7 +36,7 @@ use bare::Mechanism;
 use blocks::{MeasuredBlock, Ratios, Work};
 use ipcmark_abi::{ExaminedModules, MODULE_COMMAND};
 use ipcmark_engine::KEEPER_COMMAND;
-use ipcmark_results::Touch;
+use ipcmark_results::{Blocks, Touch};
 use ipcmark_transport::Wait;
 use measured::{Engine, Latency};
 use readings::Words;
@@ -162,10 +162,19 @@ fn against(
     let sample = row();
     let work = blocks::work(wait == Wait::Spin, sample.clock_free_mean);
     let bare = || blocks::blocks(work, &bare(work, &sample));
-    let rounds: Vec<_> =
-        (0..rounds(BRIEF_ROUNDS)).map(|round| in_turn(round, || row().blocks, bare)).collect();
-    let ratios = blocks::compare(&rounds, blocks::ENOUGH);
+    let ratios = compared(BRIEF_ROUNDS, blocks::ENOUGH, || row().blocks, bare);
     show_blocks(&format!("{name} {wait}"), Limit::AtMost(limit), ratios);
+}
+
+/// Compares the blocks of both sides, measured in turn, in the usual number of rounds or as many as are asked for.
+fn compared(
+    usual: usize,
+    enough: usize,
+    ours: impl Fn() -> Blocks,
+    theirs: impl Fn() -> Blocks,
+) -> Ratios {
+    let rounds: Vec<_> = (0..rounds(usual)).map(|round| in_turn(round, &ours, &theirs)).collect();
+    blocks::compare(&rounds, enough)
 }
 
 /// Our time ÷ theirs.
@@ -293,7 +302,7 @@ fn by_hand(_: &Engine) {
 /// (h) At least 0.95, in messages per second.
 fn streams_against_bare(engine: &Engine) {
     println!(
-        "\n(h) messages a second of a stream through the engine ÷ bare stream of the same system calls"
+        "\n(h) messages a second of a stream through the engine ÷ bare stream of the same calls"
     );
     for payload in STREAMED.into_iter().filter(|_| is_wanted_row("shm-ring")) {
         let bare = || streams::own_blocks("shm-ring", payload);
@@ -317,12 +326,10 @@ fn stream_against(
     name: &str,
     wait: Wait,
     payload: usize,
-    bare: impl Fn() -> ipcmark_results::Blocks,
+    bare: impl Fn() -> Blocks,
 ) {
     let ours = || engine.stream(name, wait, payload);
-    let rounds: Vec<_> =
-        (0..rounds(STREAM_ROUNDS)).map(|round| in_turn(round, ours, &bare)).collect();
-    let times = blocks::compare(&rounds, streams::ENOUGH);
+    let times = compared(STREAM_ROUNDS, streams::ENOUGH, ours, bare);
     let rates = times.ratios.into_iter().map(|ratio| 1.0 / ratio).collect();
     let name = format!("{name} {wait} {payload} B");
     show_blocks(&name, Limit::AtLeast(0.95), Ratios { ratios: rates, ..times });
@@ -338,12 +345,10 @@ fn one_way_against_half(engine: &Engine) {
     {
         let whole = || engine.latency(name, Wait::Spin, payload, Touch::All).blocks;
         let one_way = || engine.one_way(name, payload);
-        let rounds: Vec<_> =
-            (0..rounds(STREAM_ROUNDS)).map(|round| in_turn(round, one_way, whole)).collect();
-        let compared = blocks::compare(&rounds, blocks::ENOUGH);
-        let ratios = compared.ratios.into_iter().map(|ratio| 2.0 * ratio).collect();
+        let times = compared(STREAM_ROUNDS, blocks::ENOUGH, one_way, whole);
+        let ratios = times.ratios.into_iter().map(|ratio| 2.0 * ratio).collect();
         let limit = Limit::Between(0.9, 1.1);
-        show_blocks(&format!("{name} {payload} B"), limit, Ratios { ratios, ..compared });
+        show_blocks(&format!("{name} {payload} B"), limit, Ratios { ratios, ..times });
     }
 }
 
