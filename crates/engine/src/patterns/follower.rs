@@ -13,7 +13,7 @@ use super::{
         VERIFY, from_follower,
     },
     probe::ProbePages,
-    steps::{self, read, send, send_checked, take, take_unless, unexpected},
+    steps::{self, corrupt, read, send, send_checked, take, take_unless, unexpected},
     turns::{FrameRequest, LeaderChannel},
 };
 use crate::wire::{FollowerReport, Pass, Traffic};
@@ -141,6 +141,43 @@ impl<'a, E: Endpoint> Follower<'a, E> {
                 }
             }
         }
+        self.read::<T, RELIABLE, SIZED>()
+    }
+
+    /// Takes the messages of a stream through a reliable transport, each of which must have the expected head; `each`
+    /// gets their numbers. Returns what came after them.
+    ///
+    /// A short loop: while the processor waits for the line of a message, it loads those of the next ones, as many as
+    /// fit into the window in which it executes ahead.
+    #[inline(always)]
+    pub(super) fn stream<T: TouchPolicy>(
+        &mut self,
+        mut each: impl FnMut(u64),
+    ) -> Result<Next, Error> {
+        let len = self.pass.payload;
+        let mut head = Head { seq: self.last_seq + 1, flags: STREAM };
+        loop {
+            take(self.end)?;
+            let message = self.end.message();
+            if !head.is_of(message, len) {
+                break;
+            }
+            if !T::read(head, message) {
+                return Err(corrupt(head));
+            }
+            self.end.release()?;
+            each(head.seq);
+            head.seq += 1;
+        }
+        self.last_seq = head.seq - 1;
+        self.read::<T, true, false>()
+    }
+
+    /// Reads the message taken, which must be in order.
+    #[inline(always)]
+    fn read<T: TouchPolicy, const RELIABLE: bool, const SIZED: bool>(
+        &mut self,
+    ) -> Result<Next, Error> {
         if SIZED {
             // A message that is too short or too long does not match this length and is refused.
             self.len = self.end.message().len().clamp(MIN_PAYLOAD, self.pass.payload);
@@ -291,15 +328,32 @@ mod tests {
     use super::*;
     use crate::patterns::{
         context::{Command, Turn},
-        message::{HeadOnly, sleep},
+        message::{HeadOnly, WholeMessage, sleep},
     };
 
     /// An endpoint that takes these messages, and then none.
     struct Queue {
         messages: VecDeque<Head>,
-        taken: [u8; MIN_PAYLOAD],
-        room: [u8; MIN_PAYLOAD],
+        taken: [u8; LEN],
+        room: [u8; LEN],
         sent: Vec<u64>,
+        /// The number of the message of which a byte is changed.
+        changed: u64,
+    }
+
+    const LEN: usize = MIN_PAYLOAD + 8;
+
+    impl Queue {
+        fn new(messages: &[(u64, u32)]) -> Self {
+            let messages = messages.iter().map(|(seq, flags)| Head { seq: *seq, flags: *flags });
+            Self {
+                messages: messages.collect(),
+                taken: [0; LEN],
+                room: [0; LEN],
+                sent: Vec::new(),
+                changed: 0,
+            }
+        }
     }
 
     impl Endpoint for Queue {
@@ -318,7 +372,10 @@ mod tests {
 
         fn take(&mut self) -> Result<Step, Error> {
             let Some(head) = self.messages.pop_front() else { return Ok(Step::WouldBlock) };
-            head.write(&mut self.taken);
+            WholeMessage::write(head, &mut self.taken);
+            if head.seq == self.changed {
+                self.taken[LEN - 1] ^= 1;
+            }
             Ok(Step::Done)
         }
 
@@ -352,19 +409,12 @@ mod tests {
         }
     }
 
-    /// Follows an unreliable transport with these messages and these frames of the leader; returns the answered
-    /// messages, and the number of times that the follower slept.
-    fn followed(messages: &[(u64, u32)], frames: &[&[u8]]) -> (Vec<u64>, usize) {
-        let (mut ours, mut theirs) = SocketRendezvous::pair().unwrap();
-        frames.iter().for_each(|frame| theirs.send(0, frame, &[]).unwrap());
-        let messages = messages.iter().map(|(seq, flags)| Head { seq: *seq, flags: *flags });
-        let mut end = Queue {
-            messages: messages.collect(),
-            taken: [0; MIN_PAYLOAD],
-            room: [0; MIN_PAYLOAD],
-            sent: Vec::new(),
-        };
-        let context = LoopContext {
+    fn pass() -> Pass {
+        Pass { payload: LEN, ..Pass::of(Load::Closed) }
+    }
+
+    fn context<'c>(peers: &'c mut SocketRendezvous, command: &'c mut Nobody) -> LoopContext<'c> {
+        LoopContext {
             pin: None,
             reliable: false,
             alternating: false,
@@ -372,16 +422,61 @@ mod tests {
             wait: Wait::Block,
             follower: 0,
             subscribers: 1,
-            peers: &mut ours,
+            peers,
             probe: None,
             counts_calls: false,
-            command: &mut Nobody,
+            command,
+        }
+    }
+
+    /// Takes a stream of these messages, with a byte of the message `changed` changed; returns the numbers of those that
+    /// were as expected, and what came after them.
+    fn streamed(messages: &[(u64, u32)], changed: u64) -> (Vec<u64>, Result<Head, String>) {
+        let mut ours = SocketRendezvous::pair().unwrap().0;
+        let mut end = Queue { changed, ..Queue::new(messages) };
+        let (pass, mut command) = (pass(), Nobody);
+        let mut follower = Follower::new(&mut end, &pass, context(&mut ours, &mut command));
+        let mut seen = Vec::new();
+        let after = match follower.stream::<WholeMessage>(|seq| seen.push(seq)) {
+            Ok(Next::Message(head)) => Ok(head),
+            Ok(_) => unreachable!("only a message comes"),
+            Err(error) => Err(error.to_string()),
         };
-        let pass = Pass { payload: MIN_PAYLOAD, ..Pass::of(Load::Closed) };
-        answers::<Queue, HeadOnly, false>(&mut end, &pass, context).unwrap();
+        (seen, after)
+    }
+
+    /// Follows an unreliable transport with these messages and these frames of the leader; returns the answered
+    /// messages, and the number of times that the follower slept.
+    fn followed(messages: &[(u64, u32)], frames: &[&[u8]]) -> (Vec<u64>, usize) {
+        let (mut ours, mut theirs) = SocketRendezvous::pair().unwrap();
+        frames.iter().for_each(|frame| theirs.send(0, frame, &[]).unwrap());
+        let mut end = Queue::new(messages);
+        answers::<Queue, HeadOnly, false>(&mut end, &pass(), context(&mut ours, &mut Nobody))
+            .unwrap();
         drop(ours);
         let slept = std::iter::from_fn(|| theirs.receive(0).ok()).count();
         (end.sent, slept)
+    }
+
+    #[test]
+    fn a_stream_ends_with_a_message_that_is_none_of_it() {
+        let (seen, after) = streamed(&[(1, STREAM), (2, STREAM), (3, PROBE)], 0);
+        assert_eq!((seen, after), (vec![1, 2], Ok(Head { seq: 3, flags: PROBE })));
+        assert_eq!(streamed(&[(1, 0)], 0), (Vec::new(), Ok(Head { seq: 1, flags: 0 })));
+    }
+
+    #[test]
+    fn a_fault_in_a_stream_is_an_error() {
+        for (messages, changed, words) in [
+            ([(1, STREAM), (3, STREAM)], 0, "loses or reorders"),
+            ([(1, STREAM), (1, STREAM)], 0, "duplicates or reorders"),
+            ([(1, STREAM), (2, STREAM | FROM_FOLLOWER)], 0, "share one queue"),
+            ([(1, STREAM), (2, STREAM)], 2, "a byte is not what was sent"),
+        ] {
+            let (seen, after) = streamed(&messages, changed);
+            assert_eq!(seen, [1]);
+            assert!(after.as_ref().is_err_and(|error| error.contains(words)), "{after:?}");
+        }
     }
 
     #[test]

@@ -53,8 +53,14 @@ pub(super) fn follow<E: Endpoint, T: TouchPolicy, const RELIABLE: bool, const SI
     let mut follower = Follower::new(end, pass, context);
     follower.is_silent = true;
     let mut notes = Notes::new();
+    let mut streams = false;
     loop {
-        let head = match follower.next::<T, RELIABLE, SIZED>()? {
+        let next = match streams {
+            true => follower.stream::<T>(|seq| notes.note(seq))?,
+            false => follower.next::<T, RELIABLE, SIZED>()?,
+        };
+        streams = false;
+        let head = match next {
             Next::Message(head) => head,
             Next::Collect => {
                 notes.send(&mut follower)?;
@@ -64,6 +70,7 @@ pub(super) fn follow<E: Endpoint, T: TouchPolicy, const RELIABLE: bool, const SI
         };
         if head.flags == STREAM {
             notes.note(head.seq);
+            streams = RELIABLE && !SIZED;
         } else if head.flags == MARKED {
             notes.note(head.seq);
             follower.send::<T, SIZED>(head.seq)?;

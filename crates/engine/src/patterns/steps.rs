@@ -239,8 +239,9 @@ fn wrong_length(message: &[u8], len: usize) -> Error {
     Error::new("receive", format!("a message of {len} bytes"), cause)
 }
 
+/// The error for a message of which a byte was changed.
 #[cold]
-fn corrupt(head: Head) -> Error {
+pub(super) fn corrupt(head: Head) -> Error {
     let cause = "a byte is not what was sent: the transport corrupts";
     Error::new("receive", format!("message {}", head.seq), cause)
 }

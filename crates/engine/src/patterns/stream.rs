@@ -210,10 +210,11 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, REL
         let longest = start.saturating_add(LONGEST_BLOCK.as_nanos() as u64);
         let LatencyLeader { end, len, seq, .. } = &mut self.ends;
         for (at, sent_at) in self.sent_at[..most].iter_mut().enumerate() {
-            for _ in 0..batch {
-                *seq += 1;
-                send::<E, T>(*end, *len, Head { seq: *seq, flags: STREAM })?;
+            let first = *seq + 1;
+            for seq in first..first + batch {
+                send::<E, T>(*end, *len, Head { seq, flags: STREAM })?;
             }
+            *seq += batch;
             let now = now_ns();
             *sent_at = now;
             if now >= until && (at + 1 >= FEWEST_BATCHES || now >= longest) {
