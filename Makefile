@@ -129,7 +129,7 @@ fuzz:
 
 # The rings under every interleaving that the memory model allows.
 loom: deps
-	CARGO_PROFILE_DEV_OPT_LEVEL=3 RUSTFLAGS='--cfg loom' $(CARGO) test --locked --package ipcmark-native \
+	RUSTFLAGS='--cfg loom' $(CARGO) test --locked --package ipcmark-native \
 	    --target-dir target/loom --lib loom
 
 # Undefined behaviour in the rings; reports if the toolchain has no Miri.

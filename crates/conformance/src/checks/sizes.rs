@@ -1,7 +1,7 @@
 //! `sizes`: every length around a limit of a page, a pipe, a datagram, a queue or a ring makes a
 //! round trip through one endpoint and arrives complete.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, iter};
 
 use crate::check::{Check, none_exempt, one_scenario};
 use crate::{context::CheckContext, failure::Failure};
@@ -29,9 +29,10 @@ const LIMITS: [(usize, usize); 12] = [
 
 fn run_process(context: &mut CheckContext<'_>) -> Result<(), Failure> {
     let payloads: Vec<usize> = context.payloads().collect();
-    for payload in payloads {
+    let smaller = iter::once(0).chain(payloads.clone());
+    for (smaller, payload) in smaller.zip(payloads) {
         let mut end = context.open(payload)?;
-        context.echo(&mut end, &lengths(payload))?;
+        context.echo(&mut end, &lengths(smaller, payload))?;
         context.meet("both are done")?;
         drop(end);
         context.meet("both are closed")?;
@@ -39,9 +40,13 @@ fn run_process(context: &mut CheckContext<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The lengths for this payload: those around limits, and the largest possible ones.
-fn lengths(payload: usize) -> Vec<usize> {
-    let around = LIMITS.iter().flat_map(|(limit, span)| limit - span..=limit + span);
+/// The lengths for this payload: those around limits, and the largest possible ones. Around limits up to `smaller`, which
+/// another end has passed, only the nearest.
+fn lengths(smaller: usize, payload: usize) -> Vec<usize> {
+    let around = LIMITS.iter().flat_map(|(limit, span)| {
+        let span = if limit + span <= smaller { 1 } else { *span };
+        limit - span..=limit + span
+    });
     let largest = [payload.saturating_sub(1), payload];
     let all: BTreeSet<usize> =
         around.chain(largest).filter(|len| (16..=payload).contains(len)).collect();
@@ -59,10 +64,22 @@ mod tests {
     #[test]
     fn the_smallest_and_the_largest_length_are_always_included() {
         for payload in [16, 17, 64, 1 << 20, 4 << 20] {
-            let lengths = lengths(payload);
+            let lengths = lengths(0, payload);
             assert_eq!((lengths[0], *lengths.last().unwrap()), (16, payload));
             assert!(lengths.is_sorted());
         }
-        assert_eq!(lengths(17), [16, 17]);
+        assert_eq!(lengths(0, 17), [16, 17]);
+    }
+
+    #[test]
+    fn every_length_around_a_limit_is_tried_by_one_end_and_the_nearest_by_all() {
+        let (small, large) = (lengths(0, 65_536), lengths(65_536, 1 << 20));
+        for len in [4096 - 20, 65_507 - 40, 65_536] {
+            assert!(small.contains(&len), "{len}");
+        }
+        for len in [4095, 4096, 4097, 65_496, 65_536 + 40, 212_992 - 8, 1 << 20] {
+            assert!(large.contains(&len), "{len}");
+        }
+        assert!(!large.contains(&(4096 - 20)));
     }
 }
