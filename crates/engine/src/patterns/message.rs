@@ -133,6 +133,7 @@ impl TouchPolicy for HeadOnly {
         head.write(room);
     }
 
+    /// Every loop checks the head itself.
     #[inline(always)]
     fn read(_: Head, _: &[u8]) -> bool {
         true
