@@ -1,13 +1,14 @@
 //! An endpoint of two rings, one per direction. The transport's [`Notifier`] tells the receiver about
 //! messages.
 
-use std::{collections::BTreeMap, hint::spin_loop};
+use std::collections::BTreeMap;
 
 use ipcmark_transport::{
     Endpoint, Error, HYBRID_POLLS, OptionSpec, Rendezvous, Role, Settings, Step, Wait,
 };
 
 use super::{
+    pauses::Pauses,
     region::Region,
     ring::{self, Consumer, Producer},
 };
@@ -68,6 +69,7 @@ pub struct Duplex<N> {
     outgoing: Producer,
     incoming: Consumer,
     wait: Wait,
+    pauses: Pauses,
     capacity: usize,
     /// True if the ring has a message that the other end has not been told about.
     unannounced: bool,
@@ -99,6 +101,7 @@ impl<N: Notifier> Duplex<N> {
             outgoing,
             incoming,
             wait,
+            pauses: Pauses::new(settings.role),
             capacity,
             unannounced: false,
             _region: region,
@@ -126,7 +129,7 @@ impl<N: Notifier> Duplex<N> {
             if self.attempt()? == Step::Done {
                 return Ok(Step::Done);
             }
-            spin_loop();
+            self.pauses.pause();
         }
         self.sleep()
     }
@@ -144,7 +147,7 @@ impl<N: Notifier> Duplex<N> {
             if self.outgoing.loan(len)? == Step::Done {
                 return Ok(Step::Done);
             }
-            spin_loop();
+            self.pauses.pause();
         }
         self.outgoing.sleep_until_freed(len)
     }
@@ -183,6 +186,11 @@ impl<N: Notifier> Endpoint for Duplex<N> {
             Wait::Block => self.sleep(),
             Wait::Hybrid => self.poll_then_sleep(),
         }
+    }
+
+    #[inline(always)]
+    fn pause(&self) {
+        self.pauses.pause();
     }
 
     #[inline(always)]

@@ -4,7 +4,7 @@
 //! - [`region`]: memory that two processes map; [`posix`]: the POSIX way to create it;
 //! - [`cursor`]: slots that pass back and forth; [`ring`]: messages in these slots;
 //! - [`slot`]: one word per direction that passes messages and room;
-//! - [`futex`]: sleep and wake-up between two ends;
+//! - [`futex`]: sleep and wake-up between two ends; [`pauses`]: the pauses of an end that polls;
 //! - [`duplex`]: an endpoint of two rings, with any notifier.
 //!
 //! Nothing written by the other process is trusted: a number out of range is an error, never a read
@@ -13,6 +13,7 @@
 pub mod cursor;
 pub mod duplex;
 pub mod futex;
+pub mod pauses;
 pub mod posix;
 pub mod region;
 pub mod ring;
