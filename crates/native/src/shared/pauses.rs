@@ -9,10 +9,10 @@ const LOOKS_WITHOUT_A_PAUSE: u64 = 16;
 
 /// The processor's own hint for loops that poll, left out now and then, at random.
 ///
-/// With a pause after each look, two ends that pass one message back and forth fall into step: the processor learns how
-/// many looks a wait takes, and executes what follows before the message is there, which moves the lines earlier or
-/// later. Each pair of processes then had one of several speeds, a factor of 1.3 apart with 64 B, for as long as it
-/// lived (docs/methodology.md). A message that comes out of step takes as long with both kinds of pauses.
+/// With a pause after each look, two ends that pass one message back and forth fall into step: the processor, it seems,
+/// learns how many looks a wait takes, and executes what follows before the message is there, which moves the lines
+/// earlier or later. Each pair of processes then had one of several speeds, a factor of 1.3 apart with 64 B, for as
+/// long as it lived (docs/methodology.md). A message that comes out of step takes as long either way.
 pub struct Pauses {
     /// The state of the generator: never 0.
     state: Cell<u64>,
@@ -28,15 +28,15 @@ impl Pauses {
     /// Lets some time pass between two looks.
     #[inline(always)]
     pub fn pause(&self) {
-        if self.is_next() {
+        if self.has_pause() {
             spin_loop();
         }
     }
 
-    /// True if a pause follows. Three shifts of a 64-bit word, the least that a generator of this period takes:
-    /// G. Marsaglia, Xorshift RNGs, Journal of Statistical Software 8(14), 2003.
+    /// True if a pause follows. The generator has few instructions and a state of one word: G. Marsaglia, Xorshift RNGs,
+    /// Journal of Statistical Software 8(14), 2003.
     #[inline(always)]
-    fn is_next(&self) -> bool {
+    fn has_pause(&self) -> bool {
         let mut state = self.state.get();
         state ^= state << 13;
         state ^= state >> 7;
@@ -52,7 +52,7 @@ mod tests {
 
     fn next(role: Role, count: usize) -> Vec<bool> {
         let pauses = Pauses::new(role);
-        (0..count).map(|_| pauses.is_next()).collect()
+        (0..count).map(|_| pauses.has_pause()).collect()
     }
 
     #[test]
