@@ -48,6 +48,8 @@ impl Pauses {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn next(role: Role, count: usize) -> Vec<bool> {
@@ -68,8 +70,7 @@ mod tests {
     fn the_looks_without_a_pause_are_at_no_fixed_distance() {
         let looks = next(Role::Leader, 16_000);
         let at: Vec<usize> = (0..looks.len()).filter(|look| !looks[*look]).collect();
-        let distances: std::collections::BTreeSet<usize> =
-            at.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let distances: BTreeSet<usize> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert!(distances.len() > 40, "{distances:?}");
     }
 
