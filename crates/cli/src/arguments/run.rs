@@ -179,9 +179,9 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "PATH.so")]
     pub module: Vec<PathBuf>,
 
-    /// How long a case may take beyond its expected length before it is failed
-    #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "10s")]
-    pub timeout: Duration,
+    /// How long a case may take beyond its expected length before it is failed [default: 10s for every 16 followers]
+    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+    pub timeout: Option<Duration>,
 
     /// True if the transports are another benchmark's whole set: then an unavailable one is no error
     #[arg(skip)]
