@@ -12,7 +12,7 @@
 //! - Limits: one message per direction; the next one waits until that is released *and* the other end
 //!   has said so, which it does with its next message or its next `take`.
 
-use std::{hint::spin_loop, ptr::NonNull, slice};
+use std::{hint::spin_loop, mem, ptr::NonNull, slice};
 
 use ipcmark_transport::{
     Availability, Definition, Endpoint, Error, HYBRID_POLLS, Rendezvous, Role, Settings, Step,
@@ -20,7 +20,8 @@ use ipcmark_transport::{
 };
 
 use crate::shared::{
-    self, futex::SleepWord, posix, region::Region, slot::PackedWords, sync::AtomicU64,
+    self, futex::SleepWord, pauses::Pauses, posix, region::Region, slot::PackedWords,
+    sync::AtomicU64,
 };
 
 /// The offset of the two words, in one cache line; the sleep words are before them.
@@ -43,6 +44,9 @@ pub struct ShmSlotEndpoint {
     travelling: NonNull<u8>,
     words: PackedWords,
     wait: Wait,
+    pauses: Pauses,
+    /// True if this end has not looked for a message since it published one.
+    has_just_published: bool,
     /// The message on loan; empty if there is none.
     loaned: MessageLocation,
     /// The taken message; empty if there is none.
@@ -126,6 +130,8 @@ impl Transport for ShmSlot {
             travelling: region.at(TRAVELLING),
             words: PackedWords::new(payload, settings.role.is_leader()),
             wait: settings.wait,
+            pauses: Pauses::new(settings.role),
+            has_just_published: false,
             loaned: MessageLocation::default(),
             taken: MessageLocation::default(),
             _region: region,
@@ -249,17 +255,27 @@ impl Endpoint for ShmSlotEndpoint {
     fn publish(&mut self) -> Result<Step, Error> {
         self.words.publish(self.mine.word(), self.loaned.len, self.loaned.travels);
         self.loaned.len = 0;
+        self.has_just_published = true;
         self.wake_if_asleep();
         Ok(Step::Done)
     }
 
     #[inline(always)]
     fn take(&mut self) -> Result<Step, Error> {
+        // The answer cannot be there yet, and a look would take the line away from the end that is to write it there.
+        if mem::take(&mut self.has_just_published) {
+            spin_loop();
+        }
         let Some((len, travels)) = self.words.receive_answer(self.theirs.word(), LOOKS) else {
             return self.take_any();
         };
         self.taken = MessageLocation { len, travels };
         Ok(Step::Done)
+    }
+
+    #[inline(always)]
+    fn pause(&self) {
+        self.pauses.pause();
     }
 
     #[inline(always)]
