@@ -29,8 +29,8 @@ const DEFAULT_SIZES: [usize; 3] = [64, 4 << 10, 1 << 20];
 /// The default budget for `--precision`.
 const MOST_FOR_PRECISION: Duration = Duration::from_secs(600);
 
-/// The followers for which the engine's default timeout is enough. On two processors 64 ends of `aeron-udp` take 8 s to find
-/// each other, four fifths of it.
+/// The followers for which the engine's default timeout is enough. On two processors 64 followers of `aeron-udp` need
+/// more than 8 s, four fifths of it, to find their leader.
 const FOLLOWERS_IN_A_TIMEOUT: u32 = 16;
 
 /// A run as the flags request it.
