@@ -13,10 +13,8 @@ namespace fastdds_module {
 using ipcmark::Failure;
 using ipcmark::require;
 
-constexpr uint32_t MOST_FOLLOWERS = 64;
-// With data sharing and 32 subscribers, half of the sessions lost a message for good (2.9.1). The ends of one process
-// come in one frame, which holds no more descriptors.
-constexpr uint32_t MOST_SHARING_FOLLOWERS = 16, MOST_FOLLOWERS_OF_ONE_PROCESS = 16;
+// The ends of one process come in one frame, which holds no more descriptors.
+constexpr uint32_t MOST_FOLLOWERS = 64, MOST_FOLLOWERS_OF_ONE_PROCESS = 16;
 
 enum class Sharing { Off, On, Automatic };
 

@@ -96,24 +96,23 @@ dds::DataSharingQosPolicy sharing(const Config &config) {
     return policy;
 }
 
-// The policies that a writer and a reader have in common. A history that keeps all messages makes a writer wait while
-// it is full; one that keeps the last would drop.
-template <typename Qos> void set_common(const Config &config, Qos &qos) {
-    const auto depth = static_cast<int32_t>(config.history);
+// The policies that a writer and a reader have in common, with the number of messages that the history has room for. A
+// history that keeps all messages makes a writer wait while it is full; one that keeps the last would drop.
+template <typename Qos> void set_common(const Config &config, uint32_t most, Qos &qos) {
     qos.reliability().kind = config.reliable ? dds::RELIABLE_RELIABILITY_QOS : dds::BEST_EFFORT_RELIABILITY_QOS;
     qos.durability().kind = dds::VOLATILE_DURABILITY_QOS;
     qos.history().kind = dds::KEEP_ALL_HISTORY_QOS;
     auto &limits = qos.resource_limits();
     limits.max_instances = 1;
-    limits.max_samples = limits.max_samples_per_instance = depth;
-    limits.allocated_samples = depth;
+    limits.max_samples = limits.max_samples_per_instance = static_cast<int32_t>(most);
+    limits.allocated_samples = static_cast<int32_t>(config.history);
     limits.extra_samples = static_cast<int32_t>(config.spare);
     qos.endpoint().history_memory_policy = eprosima::fastrtps::rtps::PREALLOCATED_MEMORY_MODE;
     qos.data_sharing(sharing(config));
 }
 
 dds::DataWriterQos writer_qos(const Config &config, dds::DataWriterQos qos) {
-    set_common(config, qos);
+    set_common(config, config.history, qos);
     qos.reliability().max_blocking_time = config.spins ? WRITE_POLLING : WRITE_BLOCKING;
     auto &times = qos.reliable_writer_qos().times;
     times.heartbeatPeriod = HEARTBEAT;
@@ -121,8 +120,10 @@ dds::DataWriterQos writer_qos(const Config &config, dds::DataWriterQos qos) {
     return qos;
 }
 
+// A reader has room for the histories of all its writers. With data sharing, a reader that has no room for a message
+// reads it again and again and never the next one (2.9.1 and 2.14.6).
 dds::DataReaderQos reader_qos(const Config &config, dds::DataReaderQos qos) {
-    set_common(config, qos);
+    set_common(config, config.leads ? config.history * config.followers : config.history, qos);
     qos.reliable_reader_qos().times.heartbeatResponseDelay = AT_ONCE;
     return qos;
 }

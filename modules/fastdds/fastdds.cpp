@@ -180,19 +180,13 @@ const char *library_version() {
     return version.c_str();
 }
 
-uint32_t most_followers(const Defaults &defaults, uint32_t flags) {
-    if (flags & IPCMARK_SAME_PROCESS)
-        return MOST_FOLLOWERS_OF_ONE_PROCESS;
-    return defaults.sharing == Sharing::Off ? MOST_FOLLOWERS : MOST_SHARING_FOLLOWERS;
-}
-
 template <size_t N>
 ipcmark_transport describe(const char *name, const char *summary, const Defaults &defaults, uint32_t flags,
                            const ipcmark_option_spec (&options)[N]) {
     auto transport = ipcmark::describe_transport(name, summary, IPCMARK_SPIN | IPCMARK_BLOCK | IPCMARK_HYBRID, flags);
     ipcmark::set_options(transport, options);
     transport.patterns = IPCMARK_LATENCY | IPCMARK_FAN_OUT;
-    transport.max_subscribers = most_followers(defaults, flags);
+    transport.max_subscribers = flags & IPCMARK_SAME_PROCESS ? MOST_FOLLOWERS_OF_ONE_PROCESS : MOST_FOLLOWERS;
     transport.context = &defaults;
     transport.open = open_end;
     transport.publish = publish;
