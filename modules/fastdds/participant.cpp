@@ -90,8 +90,9 @@ void set_discovery(const Config &config, const Ports &ports, const LeaderAddress
         protocol.builtin.initialPeersList = locators(leader->host, leader->discovery);
     protocol.default_unicast_locator_list = locators(config.host, ports.messages);
     protocol.default_multicast_locator_list.clear();
+    // Few, because they also come after the ends have found each other, and then take processors from the messages.
     auto &announcements = protocol.builtin.discovery_config.initial_announcements;
-    announcements.count = 50;
+    announcements.count = 5;
     announcements.period = {0, 20 * 1000 * 1000};
 }
 
