@@ -29,11 +29,13 @@ namespace {
 
 // A message is sent in fragments of 64 KiB; the smallest receive buffer that systems grant holds five.
 constexpr uint64_t LARGEST = 256u << 10;
-constexpr uint32_t MOST_FOLLOWERS = 32;
+constexpr uint32_t MOST_FOLLOWERS = 64;
 constexpr int LONGEST_SLEEP_MS = 5;
 constexpr uint16_t PORT = 7667; // LCM's default.
 // The size that its documentation recommends; the system's usual limit if it cannot be read.
 constexpr uint32_t RECOMMENDED_BUFFER = 2u << 20, USUAL_BUFFER = 212992;
+// LCM's default, and the messages of each follower for which a leader's queue has room at least.
+constexpr uint32_t USUAL_QUEUE = 30, QUEUED_A_FOLLOWER = 2;
 constexpr const char *OBJECT = "a group of LCM";
 
 struct End {
@@ -95,12 +97,17 @@ uint32_t receive_buffer(const ipcmark_settings &settings) {
     return std::min(ipcmark::number(settings, "receive-buffer", RECOMMENDED_BUFFER), std::max(most, 1u));
 }
 
+int queue_capacity(const ipcmark_settings &settings) {
+    const uint32_t senders = settings.role == IPCMARK_LEADER ? settings.subscribers : 1;
+    return static_cast<int>(ipcmark::number(settings, "queue", std::max(USUAL_QUEUE, QUEUED_A_FOLLOWER * senders)));
+}
+
 int join(End &end, const ipcmark_settings &settings, const std::string &group, ipcmark_session *session,
          ipcmark_error *error) {
     if (const int result = check_route(group, error))
         return result;
     const auto buffer = std::to_string(receive_buffer(settings));
-    const auto queue = static_cast<int>(ipcmark::number(settings, "queue", 30));
+    const auto queue = queue_capacity(settings);
     const auto url = "udpm://" + group + ":" + std::to_string(PORT) + "?ttl=0&recv_buf_size=" + buffer;
     end.lcm = lcm_create(url.c_str());
     if (!end.lcm)
@@ -162,7 +169,8 @@ int take(void *end, const void **message, size_t *len, ipcmark_error *error) {
 const ipcmark_option_spec OPTIONS[] = {
     {"receive-buffer", "64k..64M", "2 MiB, or net.core.rmem_max where that is less",
      "bytes come in that the socket holds (recv_buf_size)"},
-    {"queue", "1..64k", "30", "messages come in that a subscription holds; more are dropped"},
+    {"queue", "1..64k", "30; for a leader at least two for each subscriber",
+     "messages come in that a subscription holds; more are dropped"},
 };
 
 ipcmark_transport describe() {
