@@ -35,7 +35,7 @@ const ipcmark_option_spec OPTIONS[] = {
      "messages that may be under way; the arena holds twice as many"},
 };
 
-constexpr uint32_t MOST_FOLLOWERS = 32;
+constexpr uint32_t MOST_FOLLOWERS = 64;
 
 struct End {
     bool leads = false;
