@@ -46,6 +46,9 @@ struct Config {
     uint32_t segment; // The bytes of a participant's segment of the shared-memory transport.
     uint32_t socket_buffer;
     std::string certificates, profile; // Paths, or empty.
+
+    // The number of ends on the other side.
+    uint32_t peers() const { return leads ? followers : 1; }
 };
 
 constexpr uint32_t DEFAULT_OPTION_COUNT = 9, UDP_OPTION_COUNT = 5, SHM_OPTION_COUNT = 5, DATA_SHARING_OPTION_COUNT = 5,

@@ -126,7 +126,7 @@ dds::DataWriterQos writer_qos(const Config &config, dds::DataWriterQos qos) {
 // A reader has room for the histories of all its writers. With data sharing, a reader that has no room for a message
 // reads it again and again and never the next one (2.9.1 and 2.14.6).
 dds::DataReaderQos reader_qos(const Config &config, dds::DataReaderQos qos) {
-    set_common(config, config.leads ? config.history * config.followers : config.history, qos);
+    set_common(config, config.history * config.peers(), qos);
     qos.reliable_reader_qos().times.heartbeatResponseDelay = AT_ONCE;
     return qos;
 }
@@ -193,7 +193,7 @@ std::pair<int, int> End::matched() {
 }
 
 void End::match(const ipcmark::Deadline &deadline) {
-    const int wanted = config.leads ? static_cast<int>(config.followers) : 1;
+    const auto wanted = static_cast<int>(config.peers());
     if (ipcmark::holds_by(deadline, [&] { return matched() == std::pair(wanted, wanted); }))
         return;
     const auto [readers, writers] = matched();
