@@ -135,7 +135,7 @@ fn worker() -> Value {
 }
 
 fn spawn(transport: Option<&str>) -> Value {
-    json!({ "Spawn": { "workers": [worker()], "transport": transport, "paths": "Requested" } })
+    json!({ "Spawn": { "worker": worker(), "transport": transport, "paths": "Requested" } })
 }
 
 /// An order with one part replaced.
@@ -172,13 +172,14 @@ fn orders_that_no_leader_gives_are_refused() {
     ];
     let wrong = |pointer, value| [start(RUN), with(spawn(Some("pipe")), pointer, value)];
     let spawns = [
-        wrong("/Spawn/workers/0/role", json!("leader")),
-        wrong("/Spawn/workers/0/role", json!({ "follower": 1_000_000 })),
-        wrong("/Spawn/workers/0/peers", json!(1_u64 << 60)),
-        wrong("/Spawn/workers/0/peers", json!(0)),
-        wrong("/Spawn/workers/0/cpu", json!(100_000)),
-        wrong("/Spawn/workers", json!([])),
-        wrong("/Spawn/workers", json!([worker(), worker()])),
+        wrong("/Spawn/worker/role", json!("leader")),
+        wrong("/Spawn/worker/role", json!({ "follower": 1_000_000 })),
+        wrong("/Spawn/worker/peers", json!(1_u64 << 60)),
+        wrong("/Spawn/worker/peers", json!(0)),
+        wrong("/Spawn/worker/cpu", json!(100_000)),
+        wrong("/Spawn/worker", json!(null)),
+        // A follower's process has one worker.
+        [start(RUN), json!({ "Gather": { "worker": worker() } })],
         wrong("/Spawn/transport", json!("\u{1b}[2J")),
         // Correct, except for the missing descriptors.
         wrong("/Spawn/transport", json!("pipe")),

@@ -206,8 +206,8 @@ pub fn order(bytes: &[u8], registry: &Registry) {
     };
     for origin in [LeaderOrigin::Local(geteuid()), LeaderOrigin::Remote([127, 0, 0, 1].into())] {
         let order = admitted(&follower, origin, bytes);
-        if let Ok(Order::Spawn { workers, .. }) = &order {
-            assert!(workers.len() == 1 && !workers[0].role.is_leader(), "{order:?}");
+        if let Ok(Order::Spawn { worker, .. }) = &order {
+            assert!(!worker.role.is_leader(), "{order:?}");
         }
     }
 }

@@ -7,8 +7,7 @@ use crate::Error;
 /// The longest frame in bytes.
 pub const MAX_FRAME_BYTES: usize = 4096;
 
-/// The most descriptors in one frame. The engine needs them for the workers of one process: sixteen followers with
-/// three each, and their leader.
+/// The most descriptors in one frame. The engine needs 66 for a leader: a socket for each of 64 followers, and two more.
 pub const MAX_FRAME_FDS: usize = 80;
 
 /// A channel to the other ends that exists before the transport does.

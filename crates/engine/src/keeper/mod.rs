@@ -10,6 +10,7 @@ mod cleaner;
 use std::{
     env,
     io::{self, Write},
+    mem,
     ops::ControlFlow,
     os::fd::{AsFd, FromRawFd, OwnedFd},
     path::PathBuf,
@@ -155,7 +156,8 @@ fn say(command: &FrameSocket, word: &KeeperReport) -> Result<(), Error> {
 /// Serves until the command closes its end or a signal asks this process to end; then ends everything that the
 /// session has started.
 fn serve(command: FrameSocket, registry: &Registry, session: &SessionContext) -> Result<(), Error> {
-    let served = Keeper { command, registry, session, workers: Vec::new() }.serve();
+    let (workers, gathered) = (Vec::new(), Vec::new());
+    let served = Keeper { command, registry, session, workers, gathered }.serve();
     descendants::end();
     match served {
         Err(error) if error.is_peer_gone() => Ok(()),
@@ -173,6 +175,8 @@ struct Keeper<'a> {
     registry: &'a Registry,
     session: &'a SessionContext,
     workers: Vec<(Pid, Role)>,
+    /// The workers of the process to fork next, each with its descriptors.
+    gathered: Vec<(WorkerSpec, Vec<OwnedFd>)>,
 }
 
 impl Keeper<'_> {
@@ -208,9 +212,11 @@ impl Keeper<'_> {
             Order::Start { .. } => {
                 return Err(Error::new("start", "a session", "this keeper serves one already"));
             }
-            Order::Spawn { workers, transport, paths, counting } => {
+            Order::Gather { worker } => self.gathered.push((worker, fds)),
+            Order::Spawn { worker, transport, paths, counting } => {
+                self.gathered.push((worker, fds));
                 let service = Service { session: self.session, transport, paths, counting };
-                self.spawn(&workers, &service, fds)?;
+                self.spawn(&service)?;
             }
             Order::Inspect => say(&self.command, &KeeperReport::States(self.states()))?,
             Order::End => return Ok(ControlFlow::Break(())),
@@ -218,22 +224,19 @@ impl Keeper<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn spawn(
-        &mut self,
-        workers: &[WorkerSpec],
-        service: &Service<'_>,
-        fds: Vec<OwnedFd>,
-    ) -> Result<(), Error> {
+    /// Forks a process with the gathered workers.
+    fn spawn(&mut self, service: &Service<'_>) -> Result<(), Error> {
+        let workers = mem::take(&mut self.gathered);
         // SAFETY: this process has one thread.
         match unsafe { fork() }.map_err(|e| Error::scarce("fork", "a worker", e))? {
             ForkResult::Parent { child } => {
                 // If several workers share a process, its exit is reported as the first one's.
-                let role = workers.first().map_or(Role::Leader, |worker| worker.role);
+                let role = workers.first().map_or(Role::Leader, |(worker, _)| worker.role);
                 self.workers.push((child, role));
                 say(&self.command, &KeeperReport::Spawned)
             }
             ForkResult::Child => {
-                process::exit(status(|| run_workers(self.registry, workers, service, fds)))
+                process::exit(status(|| run_workers(self.registry, workers, service)))
             }
         }
     }

@@ -28,11 +28,17 @@ pub enum Order {
         /// The isolation of its processes; a follower's command decides that itself.
         isolation: Option<Isolation>,
     },
-    /// Fork a process with these workers. Descriptors, for each worker in turn: its control channel, its standard
-    /// error, then one socket per peer.
+    /// Keep this worker for the process that the next [`Order::Spawn`] forks. It comes with its descriptors: its
+    /// control channel, its standard error, then one socket per peer.
+    Gather {
+        /// The worker.
+        worker: WorkerSpec,
+    },
+    /// Fork a process with the kept workers and this one, which comes with its descriptors too. The exit of the
+    /// process is reported as that of its first worker.
     Spawn {
-        /// The workers of the process; the first one's exit is reported.
-        workers: Vec<WorkerSpec>,
+        /// The last worker of the process, or the only one.
+        worker: WorkerSpec,
         /// The transport that they serve; without one, they serve only what needs none.
         transport: Option<String>,
         /// The source of the values of options that name files.

@@ -35,13 +35,11 @@ const PANICKED: i32 = 101;
 /// failure ends them all.
 pub(crate) fn run_workers(
     registry: &Registry,
-    specs: &[WorkerSpec],
+    workers: Vec<(WorkerSpec, Vec<OwnedFd>)>,
     service: &Service<'_>,
-    fds: Vec<OwnedFd>,
 ) -> Result<(), Error> {
     die_with_parent()?;
-    let mut fds = fds.into_iter();
-    let workers = specs.iter().map(|spec| WorkerProcess::new(*spec, &mut fds));
+    let workers = workers.into_iter().map(|(spec, fds)| WorkerProcess::new(spec, fds));
     let workers = workers.collect::<Option<Vec<_>>>().filter(|workers| !workers.is_empty());
     let Some(mut workers) = workers else {
         return Err(Error::new("start", "a worker", "it got too few descriptors"));
@@ -77,8 +75,9 @@ struct WorkerProcess {
 }
 
 impl WorkerProcess {
-    /// Takes a worker's share of the descriptors that came with the order; none if there are too few.
-    fn new(spec: WorkerSpec, fds: &mut impl Iterator<Item = OwnedFd>) -> Option<Self> {
+    /// The worker with the descriptors that came with its order; none if there are too few.
+    fn new(spec: WorkerSpec, fds: Vec<OwnedFd>) -> Option<Self> {
+        let mut fds = fds.into_iter();
         let (control, stderr) = (fds.next()?, fds.next()?);
         let peers: Vec<_> = fds.take(spec.peers).map(FrameSocket::from).collect();
         (peers.len() == spec.peers).then_some(Self { spec, control, stderr, peers })

@@ -58,7 +58,7 @@ impl Follower<'_> {
                 // The session ended by itself before the leader knew.
                 Order::End => report(&leader, &KeeperReport::Ended),
                 Order::Inspect => Ok(()),
-                Order::Spawn { .. } => Err(out_of_turn()),
+                Order::Gather { .. } | Order::Spawn { .. } => Err(out_of_turn()),
             };
             match done {
                 Err(error) if error.is_peer_gone() => break,

@@ -55,11 +55,10 @@ impl<'a> OrderCheck<'a> {
     /// It does not describe one follower's worker, with that worker's descriptors, for a transport that can be served.
     pub(super) fn spawn(
         &self,
-        workers: &[WorkerSpec],
+        worker: WorkerSpec,
         transport: Option<String>,
         fds: &[OwnedFd],
     ) -> Result<Order, Error> {
-        let [worker] = workers else { return Err(refused("it is not for one worker")) };
         let is_follower = matches!(worker.role, Role::Follower(number) if number < MAX_FOLLOWERS);
         if !is_follower || worker.peers != 1 {
             return Err(refused("its worker is no follower"));
@@ -69,9 +68,9 @@ impl<'a> OrderCheck<'a> {
         let name = known.map(|transport| transport.definition().name.to_string());
         let paths = name.as_ref().and_then(|name| self.follower.paths.get(name));
         let paths = PathOptions::Local(paths.cloned().unwrap_or_default());
-        let worker = WorkerSpec { cpu: self.cpu(worker.cpu)?, address: self.address(), ..*worker };
+        let worker = WorkerSpec { cpu: self.cpu(worker.cpu)?, address: self.address(), ..worker };
         let counting = Counting::Nothing;
-        Ok(Order::Spawn { workers: vec![worker], transport: name, paths, counting })
+        Ok(Order::Spawn { worker, transport: name, paths, counting })
     }
 
     fn transport(&self, name: &str) -> Result<&dyn AnyTransport, Error> {

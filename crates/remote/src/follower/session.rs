@@ -61,9 +61,9 @@ pub(crate) fn admitted(
     bytes: &[u8],
 ) -> Result<Order, Error> {
     match order(bytes)? {
-        Order::Spawn { workers, transport, .. } => {
+        Order::Spawn { worker, transport, .. } => {
             let fds = worker_descriptors()?;
-            OrderCheck::new(follower, origin).spawn(&workers, transport, &fds)
+            OrderCheck::new(follower, origin).spawn(worker, transport, &fds)
         }
         _ => Err(out_of_turn()),
     }
@@ -99,9 +99,9 @@ impl FollowerSession<'_, '_> {
     fn execute(&mut self) -> Result<bool, Error> {
         let Ok((bytes, fds)) = self.leader.receive() else { return Ok(true) };
         match order(&bytes)? {
-            Order::Spawn { workers, transport, .. } if !self.spawned => {
+            Order::Spawn { worker, transport, .. } if !self.spawned => {
                 self.spawned = true;
-                let spawn = self.order_check.spawn(&workers, transport, &fds)?;
+                let spawn = self.order_check.spawn(worker, transport, &fds)?;
                 if let Order::Spawn { transport: Some(name), .. } = &spawn {
                     (self.served)(name);
                 }
@@ -114,7 +114,7 @@ impl FollowerSession<'_, '_> {
                 self.keeper.end();
                 report(self.leader, &KeeperReport::Ended).map(|()| true)
             }
-            Order::Start { .. } | Order::Spawn { .. } => Err(out_of_turn()),
+            Order::Start { .. } | Order::Gather { .. } | Order::Spawn { .. } => Err(out_of_turn()),
         }
     }
 }

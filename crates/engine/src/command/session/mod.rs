@@ -7,14 +7,11 @@ mod worker;
 
 use std::{
     net::IpAddr,
-    os::{
-        fd::{AsFd, OwnedFd},
-        unix::net::UnixStream,
-    },
+    os::{fd::AsFd, unix::net::UnixStream},
     time::{Duration, Instant},
 };
 
-use ipcmark_transport::{Error, Role, RunId};
+use ipcmark_transport::{Role, RunId};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use ipcmark_fdpass::FrameSocket;
@@ -126,28 +123,37 @@ impl<'a> Session<'a> {
         workers: &[(WorkerSpec, Vec<FrameSocket>)],
         transport: Option<&str>,
     ) -> Result<(), SessionError> {
-        let mut theirs: Vec<OwnedFd> = Vec::new();
-        for (spec, peers) in workers {
-            let (control, their_control) = wire::pair()?;
-            let (tail, stderr) = pipe()?;
-            theirs.extend([their_control.into(), stderr]);
-            for peer in peers {
-                let copy = peer.as_fd().try_clone_to_owned();
-                theirs.push(copy.map_err(|e| Error::scarce("copy", "a socket", e))?);
-            }
-            self.workers.push(SessionWorker::new(spec.role, control, tail, self.timeout)?);
+        for (at, (worker, peers)) in workers.iter().enumerate() {
+            let (worker, is_last) = (*worker, at + 1 == workers.len());
+            let order = if is_last {
+                let (transport, paths) = (transport.map(Into::into), PathOptions::Requested);
+                Order::Spawn { worker, transport, paths, counting: self.counting }
+            } else {
+                Order::Gather { worker }
+            };
+            self.order_worker(keeper, worker.role, &order, peers)?;
         }
-        let workers = workers.iter().map(|(spec, _)| *spec).collect();
-        let fds: Vec<_> = theirs.iter().map(AsFd::as_fd).collect();
-        let (transport, paths) = (transport.map(Into::into), PathOptions::Requested);
-        let counting = self.counting;
-        let spawn = Order::Spawn { workers, transport, paths, counting };
-        send(self.frames(keeper), &spawn, &fds)?;
-        drop(theirs);
         match self.report(keeper)? {
             KeeperReport::Spawned => Ok(()),
             other => Err(unexpected(&other)),
         }
+    }
+
+    /// Sends an order with the descriptors of the worker in it: its control channel, its standard error, and its
+    /// rendezvous sockets.
+    fn order_worker(
+        &mut self,
+        keeper: usize,
+        role: Role,
+        order: &Order,
+        peers: &[FrameSocket],
+    ) -> Result<(), SessionError> {
+        let (control, their_control) = wire::pair()?;
+        let (tail, stderr) = pipe()?;
+        let theirs = [their_control.as_fd(), stderr.as_fd()];
+        let fds: Vec<_> = theirs.into_iter().chain(peers.iter().map(AsFd::as_fd)).collect();
+        self.workers.push(SessionWorker::new(role, control, tail, self.timeout)?);
+        Ok(send(self.frames(keeper), order, &fds)?)
     }
 
     /// The next report of a keeper.
