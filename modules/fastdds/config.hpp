@@ -13,8 +13,7 @@ namespace fastdds_module {
 using ipcmark::Failure;
 using ipcmark::require;
 
-// The ends of one process come in one frame, which holds no more descriptors.
-constexpr uint32_t MOST_FOLLOWERS = 64, MOST_FOLLOWERS_OF_ONE_PROCESS = 16;
+constexpr uint32_t MOST_FOLLOWERS = 64;
 
 enum class Sharing { Off, On, Automatic };
 

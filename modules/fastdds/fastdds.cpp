@@ -186,7 +186,7 @@ ipcmark_transport describe(const char *name, const char *summary, const Defaults
     auto transport = ipcmark::describe_transport(name, summary, IPCMARK_SPIN | IPCMARK_BLOCK | IPCMARK_HYBRID, flags);
     ipcmark::set_options(transport, options);
     transport.patterns = IPCMARK_LATENCY | IPCMARK_FAN_OUT;
-    transport.max_subscribers = flags & IPCMARK_SAME_PROCESS ? MOST_FOLLOWERS_OF_ONE_PROCESS : MOST_FOLLOWERS;
+    transport.max_subscribers = MOST_FOLLOWERS;
     transport.context = &defaults;
     transport.open = open_end;
     transport.publish = publish;
