@@ -10,6 +10,7 @@ use crate::{
 
 ipcmark_harness::tests![
     every_message_of_every_publisher_is_counted,
+    publishers_that_wait_for_room_leave_the_leader_a_processor,
     lost_messages_of_publishers_are_counted_and_not_awaited,
     the_death_of_any_publisher_costs_the_row,
     a_sweep_over_publishers_is_a_curve,
@@ -60,6 +61,18 @@ fn every_message_of_every_publisher_is_counted() -> Verdict {
     let table = run(&words).exits(0).stdout;
     assert!(table.contains("fan-in · 64 B · 2 publishers") && table.contains("slowest"), "{table}");
     Verdict::Holds
+}
+
+/// Regression: they polled, and a run that now takes a second had no figure after more than a minute.
+fn publishers_that_wait_for_room_leave_the_leader_a_processor() -> Verdict {
+    match available(&["alephzero-pubsub"]) {
+        Ok(_) => {
+            let words = "run -t alephzero-pubsub -w block -s 64 --publishers 16 -d 250ms";
+            run(&format!("{words} --trials 1 --timeout 20s")).exits(0);
+            Verdict::Holds
+        }
+        Err(skipped) => skipped,
+    }
 }
 
 fn lost_messages_of_publishers_are_counted_and_not_awaited() -> Verdict {

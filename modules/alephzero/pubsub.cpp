@@ -103,7 +103,8 @@ int open_flows(End &end, const ipcmark_settings &settings, ipcmark_session *sess
     for (uint32_t peer = 0; peer < end.peers; peer++)
         if (const int result = end.flows[peer].open(end.leads, depth_of(settings), session, error, peer))
             return result;
-    return end.has_several ? end.answers.open(end.leads, answers_of(settings), session, error) : IPCMARK_DONE;
+    return end.has_several ? end.answers.open(end.leads, answers_of(settings), !end.spins, session, error)
+                           : IPCMARK_DONE;
 }
 
 // The leader creates the files before the followers open them.

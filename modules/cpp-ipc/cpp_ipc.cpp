@@ -130,7 +130,8 @@ int open_flows(End<Channel> &end, const ipcmark_settings &settings, ipcmark_sess
         if (const int result =
                 end.flows[end.peers].open(end.leads, depth_for(settings.payload), session, error, end.peers))
             return result;
-    return end.followers > 1 ? end.budget.open(end.leads, answers_for(settings), session, error) : IPCMARK_DONE;
+    return end.followers > 1 ? end.budget.open(end.leads, answers_for(settings), end.sleep_ms > 0, session, error)
+                             : IPCMARK_DONE;
 }
 
 // Chunks belong to a prefix, not to a name: two directions with one prefix would use each other's chunks.

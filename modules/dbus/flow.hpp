@@ -21,13 +21,16 @@ class Flow {
         sleeps = settings.wait != IPCMARK_SPIN;
         flows.expect(session->peers);
         const int result = flows.open_bounded(settings, session, error);
-        return result == IPCMARK_DONE && has_several ? answers.open(leads, MOST_ANSWERS, session, error) : result;
+        return result == IPCMARK_DONE && has_several ? answers.open(leads, MOST_ANSWERS, sleeps, session, error)
+                                                     : result;
     }
 
     // True if one more message may be sent. A sleeping sender sleeps for a moment if not: the receiver has many
     // messages to take before then, or a long one.
     bool has_room() {
-        if (sends_answers() ? answers.has_room() : flows.have_room())
+        if (sends_answers())
+            return answers.has_room();
+        if (flows.have_room())
             return true;
         if (sleeps)
             nanosleep(&MOMENT, nullptr);
