@@ -1,7 +1,8 @@
 // cpp-ipc-channel, cpp-ipc-route: lock-free queues of cpp-ipc, one object for each direction.
 //
-// Fan-out: each message of the leader's object reaches all its receivers. In both rows, followers send their answers
-// into one channel, which allows many writers.
+// Fan-out: each message of the leader's object reaches all its receivers. An object has 32 at most, so with more
+// followers the leader has several, and sends into each. In both rows, followers send their answers into one channel,
+// which allows many writers.
 //
 // - Mechanism: a ring of 256 slots in shared memory. A message of up to 64 bytes lies in a slot; for a larger one the
 //   slot refers to one of 32 chunks, which both directions share.
@@ -22,6 +23,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <vector>
 
 #include <dirent.h>
 
@@ -44,8 +46,8 @@ constexpr uint64_t SLOT_BYTES = 64, SLOT_DEPTH = 64, CHUNK_DEPTH = 12;
 
 // The most unread answers of several followers in one channel, which has its own chunks.
 constexpr uint64_t SLOT_ANSWERS = 128, CHUNK_ANSWERS = 24;
-// A queue of the library has 32 receivers. One chunk fewer holds answers, because the leader may hold one more.
-constexpr uint32_t MOST_FOLLOWERS = 31;
+// A queue of the library has 32 receivers and 32 chunks, and a receiver may hold one more.
+constexpr uint32_t MOST_RECEIVERS = 31, MOST_FOLLOWERS = 64;
 
 template <typename Channel> struct End {
     std::string name;
@@ -54,9 +56,11 @@ template <typename Channel> struct End {
     uint32_t followers;
     uint32_t peers = 0;
     ipcmark::FlowControl flows[MOST_FOLLOWERS]{}; // One for each peer.
-    std::unique_ptr<Channel> out{}, in{};         // Several followers have no `out`, and their leader no `in`:
-    std::unique_ptr<ipc::channel> answers{};      // they use this, and a common budget.
+    std::vector<std::unique_ptr<Channel>> outs{}; // Several followers have none, and their leader no `in`:
+    std::unique_ptr<Channel> in{};                // they use the channel of answers, and a common budget.
+    std::unique_ptr<ipc::channel> answers{};
     ipcmark::Budget budget{};
+    size_t sent = 0; // The number of objects that have the message of this publication already.
     ipc::buff_t taken{};
 
     bool answers_many() const { return followers > 1 && !leads; }
@@ -71,11 +75,22 @@ uint64_t depth_for(uint64_t payload) {
     return std::clamp<uint64_t>((8u << 20) / payload, 2, CHUNK_DEPTH);
 }
 
-// At least one for each follower.
+// At least one for each follower, as far as there are chunks.
 uint64_t answers_for(const ipcmark_settings &settings) {
     if (settings.payload <= SLOT_BYTES)
         return SLOT_ANSWERS;
-    return std::max<uint64_t>(std::min((8u << 20) / settings.payload, CHUNK_ANSWERS), settings.subscribers);
+    const uint64_t fitting = std::min((8u << 20) / settings.payload, CHUNK_ANSWERS);
+    return std::max<uint64_t>(fitting, std::min(settings.subscribers, MOST_RECEIVERS));
+}
+
+// The number of the leader's objects.
+uint32_t groups_for(uint32_t followers) {
+    return (followers + MOST_RECEIVERS - 1) / MOST_RECEIVERS;
+}
+
+// The object of a follower, so that each object has as many receivers as another, or one more.
+uint32_t group_of(uint32_t follower, uint32_t followers) {
+    return follower % groups_for(followers);
 }
 
 // Removes all objects whose names begin with the session's name.
@@ -93,7 +108,7 @@ template <typename Channel> void close_end(void *end) {
     auto *self = static_cast<End<Channel> *>(end);
     self->taken = {};
     self->in.reset();
-    self->out.reset();
+    self->outs.clear();
     self->answers.reset();
     if (self->leads) {
         const auto deadline = ipcmark::FlowControl::Clock::now() + CLOSED_WITHIN;
@@ -106,9 +121,14 @@ template <typename Channel> void close_end(void *end) {
 
 // All endpoints have made their objects; waits until each has found the others' receivers.
 template <typename Channel> int connect(End<Channel> &end, const ipcmark::Deadline &deadline, ipcmark_error *error) {
+    const auto groups = static_cast<uint32_t>(end.outs.size());
     const auto is_connected = [&] {
-        return end.answers_many() ? end.answers->wait_for_recv(1, LONGEST_SLEEP_MS)
-                                  : end.out->wait_for_recv(end.peers, LONGEST_SLEEP_MS);
+        if (end.answers_many())
+            return end.answers->wait_for_recv(1, LONGEST_SLEEP_MS);
+        for (uint32_t group = 0; group < groups; group++)
+            if (!end.outs[group]->wait_for_recv((end.peers + groups - 1 - group) / groups, LONGEST_SLEEP_MS))
+                return false;
+        return true;
     };
     if (ipcmark::holds_by(deadline, is_connected))
         return IPCMARK_DONE;
@@ -140,19 +160,28 @@ int open_flows(End<Channel> &end, const ipcmark_settings &settings, ipcmark_sess
                              : IPCMARK_DONE;
 }
 
-// Chunks belong to a prefix, not to a name: two directions with one prefix would use each other's chunks.
-template <typename Channel> bool make_objects(End<Channel> &end, const std::string &start) {
-    const std::string there = start + "-there", back = start + "-back";
-    const std::string &to = end.leads ? there : back, &from = end.leads ? back : there;
+// Chunks belong to a prefix, not to a name: two objects with one prefix would use each other's chunks.
+template <typename Channel> bool make_objects(End<Channel> &end, uint32_t follower, const std::string &start) {
+    const auto there = [&](uint32_t group) { return start + "-there-" + std::to_string(group); };
+    const std::string back = start + "-back";
+    const auto object = [](const std::string &prefix, unsigned mode) {
+        return std::make_unique<Channel>(ipc::prefix{prefix.c_str()}, "messages", mode);
+    };
+    if (end.leads) {
+        for (uint32_t group = 0; group < groups_for(end.followers); group++)
+            end.outs.push_back(object(there(group), ipc::sender));
+    } else {
+        end.in = object(there(group_of(follower, end.followers)), ipc::receiver);
+    }
     if (end.followers > 1)
         end.answers = std::make_unique<ipc::channel>(ipc::prefix{back.c_str()}, "answers",
                                                      end.leads ? ipc::receiver : ipc::sender);
-    if (!end.answers_many())
-        end.out = std::make_unique<Channel>(ipc::prefix{to.c_str()}, "messages", ipc::sender);
-    if (!end.takes_answers())
-        end.in = std::make_unique<Channel>(ipc::prefix{from.c_str()}, "messages", ipc::receiver);
+    else if (end.leads)
+        end.in = object(back, ipc::receiver);
+    else
+        end.outs.push_back(object(back, ipc::sender));
     const auto is_valid = [](const auto &object) { return !object || object->valid(); };
-    return is_valid(end.answers) && is_valid(end.out) && is_valid(end.in);
+    return is_valid(end.answers) && std::all_of(end.outs.begin(), end.outs.end(), is_valid) && is_valid(end.in);
 }
 
 template <typename Channel>
@@ -163,7 +192,7 @@ int open_objects(End<Channel> &end, const ipcmark_settings &settings, ipcmark_se
     unsigned number = 0;
     if (const int result = agree_on_number(end.leads, &number, session, error))
         return result;
-    if (!make_objects(end, end.name + "-" + std::to_string(number)))
+    if (!make_objects(end, settings.follower, end.name + "-" + std::to_string(number)))
         return ipcmark_fail(error, "open", "an object of cpp-ipc", "the library does not say why", nullptr);
     if (const int result = session->meet(session, error))
         return result;
@@ -177,7 +206,8 @@ int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmar
              ipcmark_error *error) {
     const uint64_t depth = depth_for(settings->payload);
     const uint64_t answers = settings->subscribers > 1 ? answers_for(*settings) : depth;
-    if (const int result = ipcmark_check_space((depth + answers + 4) * settings->payload + (4u << 20), error))
+    const uint32_t groups = groups_for(settings->subscribers);
+    if (const int result = ipcmark_check_space((groups * depth + answers + 4) * settings->payload + (4u << 20), error))
         return result;
     const bool leads = settings->role == IPCMARK_LEADER;
     const uint64_t sleep_ms = settings->wait == IPCMARK_SPIN ? 0 : LONGEST_SLEEP_MS;
@@ -190,6 +220,8 @@ int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmar
         return result;
     }
     session->note(session, "under way", (std::to_string(depth) + " messages").c_str());
+    if (leads && groups > 1)
+        session->note(session, "objects", (std::to_string(groups) + ", each with its receivers").c_str());
     *opened = end;
     return IPCMARK_DONE;
 }
@@ -210,8 +242,10 @@ template <typename Channel> int publish(void *end, void *message, size_t len, ip
     for (uint32_t peer = 0; peer < self.peers; peer++)
         if (!self.flows[peer].has_room())
             return IPCMARK_WOULD_BLOCK;
-    if (!self.out->try_send(message, len, LONGEST_SEND_MS))
-        return IPCMARK_WOULD_BLOCK;
+    for (; self.sent < self.outs.size(); self.sent++)
+        if (!self.outs[self.sent]->try_send(message, len, LONGEST_SEND_MS))
+            return IPCMARK_WOULD_BLOCK;
+    self.sent = 0;
     for (uint32_t peer = 0; peer < self.peers; peer++)
         self.flows[peer].count_sent();
     return IPCMARK_DONE;
