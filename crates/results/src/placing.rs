@@ -11,7 +11,7 @@ use crate::{
         AtDistance, Blocks, Measurement, Outcome, RunDistance, RunDistances, RunResult, Times,
         Trial,
     },
-    stats::{self, Distances},
+    stats::{self, Distance, Distances},
 };
 
 /// Samples of the blocks of a trial with nearly equal probes, in which the ends slept or not, on shared cores or not.
@@ -183,7 +183,7 @@ fn place_trial(
             distance: at as u32,
             blocks: blocks as u64,
             location_ns: location(&clock_free, distance.floor_ns, elasticities[at]),
-            floor_multiple: floor_multiple(&clock_free),
+            floor_multiple: floor_multiple(distance, &clock_free),
             reference_multiple: reference.and_then(|blocks| multiple(&trial.blocks, blocks, here)),
             settled: settled(&clock_free),
             times_ns: Times::of(&samples_at(places, samples, at)?),
@@ -202,8 +202,12 @@ fn location(blocks: &[stats::ProbedBlock], floor_ns: f64, elasticity: f64) -> Op
     stats::adjusted_location(blocks, floor_ns, elasticity).map(f64::exp)
 }
 
-/// The median of each block divided by its own probes. It is meaningless if both processes take turns on one processor.
-fn floor_multiple(blocks: &[stats::ProbedBlock]) -> Option<f64> {
+/// The median of each block divided by its own probes. There is none if both processes take turns on one processor: the
+/// spinning ends of a probe wait for the end of a time slice there, which ends that sleep do not.
+fn floor_multiple(distance: &Distance, blocks: &[stats::ProbedBlock]) -> Option<f64> {
+    if distance.apart {
+        return None;
+    }
     let multiples: Vec<f64> = blocks
         .iter()
         .map(|block| block.mean_ns / (block.before_ns * block.after_ns).sqrt())
@@ -297,6 +301,16 @@ mod tests {
         let two = blocks(&[(0, 140.0, 70.0), (1, 140.0, 400.0)]);
         let placed = clock_free_at(&distances, Counting::of([]), &two, 0);
         assert_eq!(placed.len(), 1, "the other was measured elsewhere");
-        assert_eq!(floor_multiple(&placed), Some(2.0));
+        assert_eq!(floor_multiple(&distances.all()[0], &placed), Some(2.0));
+    }
+
+    /// Regression: a row of 63 sleeping followers was at 0.886 of the floor.
+    #[test]
+    fn there_is_no_multiple_of_probes_whose_ends_take_turns() {
+        let distances = Distances::of(&[200_000.0; 100]);
+        let one = blocks(&[(0, 177_000.0, 200_000.0)]);
+        let placed = clock_free_at(&distances, Counting::of([]), &one, 0);
+        assert_eq!(placed.len(), 1);
+        assert_eq!(floor_multiple(&distances.all()[0], &placed), None);
     }
 }
