@@ -45,8 +45,8 @@ class Budget {
         return result;
     }
 
-    // True if a follower may send one more message, which from then on counts as sent. If it may sleep, it sleeps
-    // before the answer until there is room, but not for long.
+    // True if a follower may send one more message, which from then on counts as sent. If there is no room, and it may
+    // sleep, it sleeps until there is, 100 ms at most.
     bool has_room() {
         if (is_taken || take_unit())
             return true;
