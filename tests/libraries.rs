@@ -96,7 +96,7 @@ fn a_killed_daemon_costs_one_row() -> Verdict {
     if rows.is_empty() {
         return Verdict::Skipped("no row with a daemon is there".into());
     }
-    for [transport, wait, sandbox, daemon, said] in rows {
+    for [transport, wait, sandbox, daemon, said] in sampled("killed daemons", rows.into_iter()) {
         let words = format!("-s 64,4k -w {wait} --seed 1 --sandbox {sandbox}");
         let words = format!("run -t {transport} {words}");
         let (result, reason) = once_open(|patience| {
