@@ -93,6 +93,12 @@ uint32_t group_of(uint32_t follower, uint32_t followers) {
     return follower % groups_for(followers);
 }
 
+// The number of an object's receivers.
+uint32_t receivers_of(uint32_t group, uint32_t followers) {
+    const uint32_t groups = groups_for(followers);
+    return (followers + groups - 1 - group) / groups;
+}
+
 // Removes all objects whose names begin with the session's name.
 void remove_names(const std::string &session) {
     DIR *directory = opendir("/dev/shm");
@@ -121,12 +127,11 @@ template <typename Channel> void close_end(void *end) {
 
 // All endpoints have made their objects; waits until each has found the others' receivers.
 template <typename Channel> int connect(End<Channel> &end, const ipcmark::Deadline &deadline, ipcmark_error *error) {
-    const auto groups = static_cast<uint32_t>(end.outs.size());
     const auto is_connected = [&] {
         if (end.answers_many())
             return end.answers->wait_for_recv(1, LONGEST_SLEEP_MS);
-        for (uint32_t group = 0; group < groups; group++)
-            if (!end.outs[group]->wait_for_recv((end.peers + groups - 1 - group) / groups, LONGEST_SLEEP_MS))
+        for (uint32_t group = 0; group < end.outs.size(); group++)
+            if (!end.outs[group]->wait_for_recv(receivers_of(group, end.peers), LONGEST_SLEEP_MS))
                 return false;
         return true;
     };

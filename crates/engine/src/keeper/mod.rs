@@ -224,15 +224,14 @@ impl Keeper<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Forks a process with the gathered workers.
+    /// Forks a process with the gathered workers, of which there is one at least.
     fn spawn(&mut self, service: &Service<'_>) -> Result<(), Error> {
         let workers = mem::take(&mut self.gathered);
         // SAFETY: this process has one thread.
         match unsafe { fork() }.map_err(|e| Error::scarce("fork", "a worker", e))? {
             ForkResult::Parent { child } => {
                 // If several workers share a process, its exit is reported as the first one's.
-                let role = workers.first().map_or(Role::Leader, |(worker, _)| worker.role);
-                self.workers.push((child, role));
+                self.workers.push((child, workers[0].0.role));
                 say(&self.command, &KeeperReport::Spawned)
             }
             ForkResult::Child => {

@@ -32,7 +32,7 @@ use crate::{
 const PANICKED: i32 = 101;
 
 /// The whole life of a process with these workers. If there are several, all but the first are threads, and one
-/// failure ends them all.
+/// failure ends them all. There is one at least.
 pub(crate) fn run_workers(
     registry: &Registry,
     workers: Vec<(WorkerSpec, Vec<OwnedFd>)>,
@@ -40,8 +40,7 @@ pub(crate) fn run_workers(
 ) -> Result<(), Error> {
     die_with_parent()?;
     let workers = workers.into_iter().map(|(spec, fds)| WorkerProcess::new(spec, fds));
-    let workers = workers.collect::<Option<Vec<_>>>().filter(|workers| !workers.is_empty());
-    let Some(mut workers) = workers else {
+    let Some(mut workers) = workers.collect::<Option<Vec<_>>>() else {
         return Err(Error::new("start", "a worker", "it got too few descriptors"));
     };
     settle(&workers[0].stderr)?;
