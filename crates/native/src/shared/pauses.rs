@@ -12,7 +12,7 @@ const LOOKS_WITHOUT_A_PAUSE: u64 = 16;
 /// With a pause after each look, two ends that pass one message back and forth fall into step: the processor, it seems,
 /// learns how many looks a wait takes, and executes what follows before the message is there, which moves the lines
 /// earlier or later. Each pair of processes then had one of several speeds, a factor of 1.3 apart with 64 B, for as
-/// long as it lived (docs/methodology.md). A message that comes out of step takes as long either way.
+/// long as it lived (docs/repeatability.md). A message that comes out of step takes as long either way.
 pub struct Pauses {
     /// The state of the generator: never 0.
     state: Cell<u64>,
