@@ -109,6 +109,11 @@ fn assert_plausible(case: &Case, trial: &Trial) {
     for end in ends(trial) {
         let counts = [end.sent, end.received];
         assert!(counts.iter().all(|count| (least..=most).contains(count)), "{name}: {end:?}");
+        // The kernel counts how often the processor goes idle, or does not.
+        let is_counted = end.cpu.is_some_and(|cpu| {
+            Path::new(&format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle/state0/usage")).exists()
+        });
+        assert_eq!(end.thread.idles.is_some(), is_counted, "{name}: {end:?}");
     }
     if case.identity.wait == Wait::Block {
         let switches = &session.leader().unwrap().context_switches;

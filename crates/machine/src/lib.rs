@@ -16,6 +16,7 @@ pub mod facts;
 pub mod files;
 pub mod hiccups;
 pub mod hypervisor;
+pub mod idle;
 pub mod inherited;
 pub mod leftovers;
 pub mod limits;

@@ -26,6 +26,11 @@ pub fn sentence(caveat: &Caveat) -> String {
             "it hardly slept, so it has no rank among rows that do: compare it with spinning rows"
                 .into()
         }
+        Caveat::SleptLightly { share } => format!(
+            "its ends slept, but {} of its messages came before a processor had gone idle, so it has no rank among \
+             rows that wake one with each: compare it at a rate (--rate)",
+            percent(*share)
+        ),
         Caveat::InParts { parts } => format!(
             "a message went in {} parts, because the channel holds less than one",
             figure(*parts)

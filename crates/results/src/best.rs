@@ -43,10 +43,10 @@ fn best_of(group: Group) -> Option<Best> {
     });
     // A stream has no times of single messages.
     let is_stream = group.key.pattern.is_stream();
-    let has_times = |row: &Row| !is_stream && !row.stayed_awake();
+    let has_times = |row: &Row| !is_stream && !row.needed_no_wake_up();
     let p99 = |row: &Row| value(row.percentile(0.99)).filter(|_| has_times(row));
     let steadiest = least(&group, p99);
-    let has_costs = |row: &Row| !row.stayed_awake() && !row.is_mixed();
+    let has_costs = |row: &Row| !row.needed_no_wake_up() && !row.is_mixed();
     let cheapest = least(&group, |row| Some(row.cpu_per_message()).filter(|_| has_costs(row)));
     (!fastest.is_empty()).then_some(Best { group, fastest, steadiest, cheapest })
 }

@@ -32,6 +32,11 @@ pub enum Caveat {
     },
     /// Under `block` its ends hardly slept: the library's waiting call polls first, as `hybrid` does.
     StayedAwake,
+    /// Under `block` its ends slept, but many messages came before a processor had gone idle.
+    SleptLightly {
+        /// The share of these messages.
+        share: f64,
+    },
     /// A message went in several parts: its carrier holds less than one message.
     InParts {
         /// Parts, on average.
@@ -111,6 +116,7 @@ pub fn caveats(row: &Row) -> Vec<Caveat> {
     let disturbed = disturbances(row).into_iter().map(Caveat::Disturbed);
     of_trials
         .into_iter()
+        .chain(row.slept_lightly().map(|share| Caveat::SleptLightly { share }))
         .chain(oversubscribed(row))
         .chain(oversubscribed_by_library(row))
         .chain(below_floor(row))
@@ -128,7 +134,7 @@ fn disturbances(row: &Row) -> Vec<Disturbance> {
     };
     let waited = |trial: &Trial| Waits::of(trial).for_others > MOST_TAKEN;
     let found = [
-        (Disturbance::Waited, has_own(row) && most_trials(row, waited)),
+        (Disturbance::Waited, row.has_own_processors() && most_trials(row, waited)),
         (Disturbance::Stolen, of_round(|machine| machine.stolen_share > Some(MOST_TAKEN))),
         (Disturbance::Throttled, of_round(|machine| machine.throttled_ns > Some(0))),
         (Disturbance::Frequency, of_round(|machine| machine.canary_shift > MOST_SHIFT)),
@@ -142,11 +148,6 @@ fn disturbances(row: &Row) -> Vec<Disturbance> {
 /// True if this is so in more than half of the trials.
 fn most_trials(row: &Row, is_so: impl Fn(&Trial) -> bool) -> bool {
     2 * row.trials.iter().filter(|trial| is_so(trial)).count() > row.trials.len()
-}
-
-/// True if no two of its ends share a processor, so that none waits for another.
-fn has_own(row: &Row) -> bool {
-    row.cpus == 0 || row.case.identity.ends() <= row.cpus
 }
 
 /// The longest wait of one of the measuring threads for a processor that others held, as shares of the time of its
@@ -179,13 +180,13 @@ impl Waits {
 /// Ends that spin and have no processor of their own.
 fn oversubscribed(row: &Row) -> Option<Caveat> {
     let (ends, cpus) = (row.case.identity.ends(), row.cpus);
-    (spins(row) && !has_own(row)).then_some(Caveat::Oversubscribed { ends, cpus })
+    (spins(row) && !row.has_own_processors()).then_some(Caveat::Oversubscribed { ends, cpus })
 }
 
 /// Ends that spin and wait for threads of their library.
 fn oversubscribed_by_library(row: &Row) -> Option<Caveat> {
     let waits = |trial: &Trial| Waits::of(trial).for_own > MOST_SHARED;
-    let is_so = spins(row) && has_own(row) && row.cpus > 0 && most_trials(row, waits);
+    let is_so = spins(row) && row.has_own_processors() && row.cpus > 0 && most_trials(row, waits);
     is_so.then_some(Caveat::OversubscribedByLibrary { cpus: row.cpus })
 }
 

@@ -16,8 +16,12 @@ use crate::{
     },
     stats::median,
     stats::{self, Interval},
-    wakefulness::{is_mixed, stayed_awake},
+    wakefulness::{is_mixed, stayed_awake, woken_share_of},
 };
+
+/// The least share of messages that come when a processor has gone idle, as a part of the bare reference's. Most rows
+/// have more than nine tenths.
+const LEAST_WOKEN: f64 = 2.0 / 3.0;
 
 /// The number of samples that carry a 99th percentile.
 const FEWEST_WAKE_UPS: u64 = 368;
@@ -127,10 +131,10 @@ fn sorted(key: GroupKey, mut rows: Vec<Row>) -> Vec<Row> {
     rows
 }
 
-/// Ranks every row that has a time, except rows that should sleep and did not.
+/// Ranks every row that has a time, except rows that should sleep and whose messages needed no wake-up.
 fn rank(rows: &mut [Row]) {
     let timed: Vec<(usize, f64)> = (0..rows.len())
-        .filter(|at| !rows[*at].stayed_awake())
+        .filter(|at| !rows[*at].needed_no_wake_up())
         .filter_map(|at| Some((at, rows[at].location()?.value)))
         .collect();
     let numbers = rows.iter().flat_map(|row| row.trials).map(|trial| trial.number).collect();
@@ -194,6 +198,36 @@ impl<'a> Row<'a> {
     /// True if it should sleep and hardly did.
     pub fn stayed_awake(&self) -> bool {
         stayed_awake(self.case.identity.wait, self.trials)
+    }
+
+    /// The share of its messages that came before a processor had gone idle, if its ends slept and that was so far more
+    /// often than with the bare futex that took turns beside it. If something else keeps the processors from going idle,
+    /// there is none.
+    pub fn slept_lightly(&self) -> Option<f64> {
+        let is_alone = self.has_own_processors() && !self.stayed_awake();
+        let sleeps =
+            self.case.identity.wait == Wait::Block && !self.case.identity.pattern.is_stream();
+        let woken = woken_share_of(self.trials).filter(|_| sleeps && is_alone)?;
+        let bare = self.reference_woken_share().filter(|bare| *bare > 0.5)?;
+        (woken < LEAST_WOKEN * bare).then_some(1.0 - woken)
+    }
+
+    /// The same share of the bare reference, as a mean of the rounds; none if there was none.
+    fn reference_woken_share(&self) -> Option<f64> {
+        let rounds = self.trials.iter().filter_map(|trial| self.rounds.get(trial.round as usize));
+        let shares: Vec<f64> = rounds.filter_map(|round| round.reference_woken_share).collect();
+        (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+    }
+
+    /// True if it should sleep, and many of its messages woke no processor: its ends hardly slept, or their processors
+    /// hardly went idle. It is not compared with rows whose messages did.
+    pub fn needed_no_wake_up(&self) -> bool {
+        self.stayed_awake() || self.slept_lightly().is_some()
+    }
+
+    /// True if no two of its ends share a processor, so that none waits for another.
+    pub(crate) fn has_own_processors(&self) -> bool {
+        self.cpus == 0 || self.case.identity.ends() <= self.cpus
     }
 
     /// True if many round trips of a row that sleeps had no sleep, so that its figures of all blocks are not those of

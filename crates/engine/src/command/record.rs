@@ -136,7 +136,8 @@ impl<'a> RowRecorder<'a> {
         placements: &[Placement],
     ) {
         let round = self.result.rounds.len() as u32;
-        let (reference, blocks) = reference(outcome.reference, &outcome.wait);
+        let (reference, blocks, reference_woken_share) =
+            reference(outcome.reference, &outcome.wait);
         let conditions = outcome.conditions;
         self.result.rounds.push(RoundRecord {
             number: round,
@@ -144,6 +145,7 @@ impl<'a> RowRecorder<'a> {
             is_final: self.is_final,
             reference,
             blocks,
+            reference_woken_share,
             conditions,
         });
         let beside_others = outcome.rows.len() > 1;
@@ -318,10 +320,16 @@ fn in_trial(trial: u32, reason: String) -> String {
     if trial == 1 { reason } else { format!("in trial {trial}: {reason}") }
 }
 
-fn reference(reports: Option<RowReports>, wait: &Wait) -> (Option<ReferenceKind>, Blocks) {
-    let Some(Ok(reports)) = reports.map(Reports::of) else { return (None, Blocks::default()) };
+/// The kind of the reference, its blocks, and the share of its messages that came when a processor had gone idle.
+fn reference(
+    reports: Option<RowReports>,
+    wait: &Wait,
+) -> (Option<ReferenceKind>, Blocks, Option<f64>) {
+    let Some(Ok(reports)) = reports.map(Reports::of) else {
+        return (None, Blocks::default(), None);
+    };
     let kind = if *wait == Wait::Spin { ReferenceKind::Copy } else { ReferenceKind::Wake };
-    (Some(kind), reports.blocks())
+    (Some(kind), reports.blocks(), reports.woken_share())
 }
 
 /// The identity of a row.

@@ -142,7 +142,7 @@ impl Bare {
     /// The follower's part of a case.
     pub(crate) fn follow(&mut self, context: LoopContext<'_>) -> Result<FollowerReport, Error> {
         let LoopContext { peers, mut probe, .. } = context;
-        let (mut leader, mut meter) = (LeaderChannel(peers), CostMeter::default());
+        let (mut leader, mut meter) = (LeaderChannel(peers), CostMeter::new());
         let (mut number, mut before, mut traffic) = (0_u32, 0_u32, Traffic::default());
         loop {
             number = number.wrapping_add(2);

@@ -1,12 +1,13 @@
 //! The costs of turns, for the leader and for every follower.
 
-use ipcmark_machine::clock;
+use ipcmark_machine::{clock, idle::IdleCount};
 
 use crate::wire::{Costs, ThreadCosts};
 
 /// The costs of a process and its measuring thread in its turns, without probes, and the idle costs between turns.
-#[derive(Default)]
 pub(super) struct CostMeter {
+    /// How often the thread's processor goes idle.
+    idle: Option<IdleCount>,
     start: Option<Costs>,
     /// The start time of the turn.
     began_ns: u64,
@@ -28,6 +29,28 @@ fn others_cpu_ns() -> u64 {
 }
 
 impl CostMeter {
+    /// Of the calling thread.
+    pub(super) fn new() -> Self {
+        let idle = IdleCount::of_this_thread();
+        let thread = ThreadCosts { idles: idle.as_ref().map(|_| 0), ..ThreadCosts::default() };
+        Self {
+            idle,
+            start: None,
+            began_ns: 0,
+            probes_ns: 0,
+            total: Costs::default(),
+            thread_start: None,
+            thread,
+            other_threads_ns: 0,
+            stopped: None,
+        }
+    }
+
+    /// The costs of the thread so far.
+    fn thread_now(&self) -> ThreadCosts {
+        ThreadCosts { idles: self.idle.as_ref().map(IdleCount::so_far), ..ThreadCosts::now() }
+    }
+
     /// Ends the wait for a turn. The harness's work before the turn begins counts for neither.
     pub(super) fn wake(&mut self) {
         if let Some((at_ns, others_ns)) = self.stopped.take() {
@@ -42,14 +65,14 @@ impl CostMeter {
         self.probes_ns = 0;
         self.start = Some(Costs::now());
         self.began_ns = clock::now_ns();
-        self.thread_start = Some((ThreadCosts::now(), others_cpu_ns()));
+        self.thread_start = Some((self.thread_now(), others_cpu_ns()));
     }
 
     /// The thread has left its loop.
     pub(super) fn stop_thread(&mut self) {
         if let Some((start, others_ns)) = self.thread_start.take() {
             self.other_threads_ns += others_cpu_ns().saturating_sub(others_ns);
-            self.thread.add_since(&start);
+            self.thread.add(&start, &self.thread_now());
         }
     }
 
@@ -99,7 +122,7 @@ mod tests {
     fn a_wait_costs_what_other_threads_use() {
         // The idle time, and that of all threads. Other tests run in this process, and may use any amount.
         let measured = |wait: fn()| {
-            let mut meter = CostMeter::default();
+            let mut meter = CostMeter::new();
             meter.start();
             let begin_ns = clock::process_cpu_ns();
             assert!(meter.stop());
@@ -118,7 +141,7 @@ mod tests {
 
     #[test]
     fn other_threads_count_while_the_measuring_one_is_in_its_loop() {
-        let mut meter = CostMeter::default();
+        let mut meter = CostMeter::new();
         let begin_ns = clock::process_cpu_ns();
         meter.start();
         std::thread::spawn(spin).join().unwrap();
@@ -130,7 +153,7 @@ mod tests {
         assert!(others_ns >= 4_900_000, "{others_ns}");
         assert!(others_ns + thread.cpu_ns <= all_ns, "{others_ns} of {all_ns} besides {thread:?}");
         // Outside the loop nothing counts. Other tests run in this process, and may use any amount within it.
-        let mut meter = CostMeter::default();
+        let mut meter = CostMeter::new();
         let begin_ns = clock::process_cpu_ns();
         meter.start();
         meter.stop_thread();
@@ -143,7 +166,7 @@ mod tests {
     #[test]
     fn the_time_of_probes_is_not_the_transport_s() {
         let total = |around_probe: bool| {
-            let mut meter = CostMeter::default();
+            let mut meter = CostMeter::new();
             assert!(!meter.stop(), "there is no turn to stop");
             meter.start();
             if around_probe {
@@ -156,7 +179,7 @@ mod tests {
         };
         assert!(total(false) >= 5_000_000);
         // Other tests run in this process, so the rest of the turn may have cost any amount.
-        let mut meter = CostMeter::default();
+        let mut meter = CostMeter::new();
         meter.start();
         meter.around_probe(spin);
         assert!(meter.probes_ns >= 5_000_000);

@@ -119,7 +119,7 @@ impl<'a, E: Endpoint> Follower<'a, E> {
             turn: 0,
             leader: LeaderChannel(peers),
             probe,
-            meter: CostMeter::default(),
+            meter: CostMeter::new(),
             pin,
             loss_timeout: LossTimeout::new(wait),
         }

@@ -46,7 +46,7 @@ pub(super) fn lead(
         is_alone,
         followers,
         probe,
-        meter: CostMeter::default(),
+        meter: CostMeter::new(),
         helpers: Watched::default(),
         pin,
         traffic: Traffic::default(),

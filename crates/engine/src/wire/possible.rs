@@ -175,7 +175,8 @@ impl CallCosts {
 
 impl ThreadCosts {
     fn is_possible(&self, most: u64) -> bool {
-        [self.cpu_ns, self.run_delay_ns, self.sleeps].into_iter().all(|figure| figure <= most)
+        let figures = [self.cpu_ns, self.run_delay_ns, self.sleeps, self.idles.unwrap_or(0)];
+        figures.into_iter().all(|figure| figure <= most)
     }
 }
 

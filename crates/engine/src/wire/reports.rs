@@ -197,6 +197,8 @@ pub(crate) struct ThreadCosts {
     pub run_delay_ns: u64,
     /// The number of times that it slept.
     pub sleeps: u64,
+    /// The number of times that its processor went idle; none if the kernel does not count or it was not pinned.
+    pub idles: Option<u64>,
 }
 
 /// A process besides the workers, in the leader's turns.

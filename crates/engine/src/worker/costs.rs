@@ -153,7 +153,7 @@ impl ThreadCosts {
     pub(crate) fn now() -> Self {
         let time = ThreadTime::own().unwrap_or_default();
         let (cpu_ns, sleeps) = (clock::thread_cpu_ns(), Self::sleeps_so_far());
-        Self { cpu_ns, run_delay_ns: time.run_delay_ns, sleeps }
+        Self { cpu_ns, run_delay_ns: time.run_delay_ns, sleeps, idles: None }
     }
 
     /// The number of times that the calling thread has gone to sleep: the only part that costs a single system call.
@@ -161,12 +161,13 @@ impl ThreadCosts {
         usage(libc::RUSAGE_THREAD).ru_nvcsw as u64
     }
 
-    /// Adds the costs of the calling thread since `start`.
-    pub(crate) fn add_since(&mut self, start: &ThreadCosts) {
-        let now = Self::now();
-        self.cpu_ns += now.cpu_ns.saturating_sub(start.cpu_ns);
-        self.run_delay_ns += now.run_delay_ns.saturating_sub(start.run_delay_ns);
-        self.sleeps += now.sleeps.saturating_sub(start.sleeps);
+    /// Adds the costs from `start` to `end`.
+    pub(crate) fn add(&mut self, start: &ThreadCosts, end: &ThreadCosts) {
+        self.cpu_ns += end.cpu_ns.saturating_sub(start.cpu_ns);
+        self.run_delay_ns += end.run_delay_ns.saturating_sub(start.run_delay_ns);
+        self.sleeps += end.sleeps.saturating_sub(start.sleeps);
+        let idles = end.idles.zip(start.idles).map(|(end, start)| end.saturating_sub(start));
+        self.idles = self.idles.zip(idles).map(|(sum, more)| sum + more);
     }
 }
 
@@ -235,7 +236,7 @@ mod tests {
         thread::spawn(|| (0..9).for_each(|_| thread::sleep(Duration::from_millis(1))))
             .join()
             .unwrap();
-        own.add_since(&start);
+        own.add(&start, &ThreadCosts::now());
         assert!(own.sleeps < 9, "{own:?}");
     }
 

@@ -171,7 +171,7 @@ fn session(wait: Wait, time: f64) -> SessionRecord {
 fn process(role: Role, cpu: u32, wait: Wait, cost_ns: f64, involuntary: u64) -> ProcessRecord {
     let voluntary = if wait == Wait::Spin { 0 } else { 10_000 };
     let share = |part: f64| (cost_ns * 20_000.0 * part) as u64;
-    let thread = ThreadRecord { cpu_ns: share(0.9), run_delay_ns: 0, sleeps: voluntary };
+    let thread = ThreadRecord { cpu_ns: share(0.9), sleeps: voluntary, ..ThreadRecord::default() };
     ProcessRecord {
         threads: None,
         channels: Vec::new(),

@@ -79,6 +79,11 @@ pub struct RoundRecord {
     pub reference: Option<ReferenceKind>,
     /// The blocks of the reference; empty if there was none.
     pub blocks: Blocks,
+    /// Of the reference's messages for which its ends slept, the share that came when a processor had gone idle. Absent if
+    /// it did not sleep, or if the kernel does not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1))]
+    pub reference_woken_share: Option<f64>,
     /// The machine's disturbances during the slot.
     pub conditions: Conditions,
 }
@@ -152,7 +157,9 @@ impl RunDistances {
 impl RoundRecord {
     /// Checks that its blocks and conditions are valid.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let checked = self.conditions.check().and_then(|()| self.blocks.check());
+        let share = ("reference_woken_share", self.reference_woken_share.unwrap_or(0.0));
+        let checked = self.conditions.check().and_then(|()| check_figures(&[share]));
+        let checked = checked.and_then(|()| self.blocks.check());
         checked.map_err(|cause| format!("round {}: {cause}", self.number))
     }
 }

@@ -206,6 +206,10 @@ pub struct ThreadRecord {
     pub run_delay_ns: u64,
     /// The number of times that it went to sleep.
     pub sleeps: u64,
+    /// The number of times that its processor went idle: less if what it slept for came at once. Absent if the kernel does
+    /// not count, or if it was not pinned to one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idles: Option<u64>,
 }
 
 /// Context switches of a process.

@@ -171,6 +171,7 @@ pub fn run(cases: Vec<Case>) -> RunResult {
             is_final: false,
             reference: Some(ReferenceKind::Wake),
             blocks: Blocks::default(),
+            reference_woken_share: Some(0.95),
             conditions: Conditions { elapsed_ns: 5_000_000, ..Conditions::default() },
         }],
         notes: vec!["The governor is powersave.".into()],

@@ -1,6 +1,6 @@
 //! The blocks of a row that sleeps: those in which its ends slept, unless they hardly did.
 
-use crate::sample::{identity, placed_row, trial};
+use crate::sample::{identity, placed_row, run, trial};
 use ipcmark_results::*;
 
 /// A trial of 40 blocks, sampled and clock-free in turn. In `awake` of the sampled ones the ends do not sleep.
@@ -90,6 +90,53 @@ fn a_row_that_hardly_sleeps_consists_of_its_other_blocks_and_has_no_rank() {
     assert!((row.percentile(0.5).unwrap().value / 1_000.0 - 1.0).abs() < 0.01);
     assert!(row.rank.is_none() && caveats(row).contains(&Caveat::StayedAwake));
     assert!(best(&result).is_empty(), "it is not the fastest of the rows that sleep");
+}
+
+/// The result of a row whose ends slept for each message. This share of the messages came when a processor had gone idle,
+/// and that share of the bare reference's.
+fn slept(woken: Option<f64>, bare: Option<f64>) -> RunResult {
+    let mut result = result(0);
+    let Outcome::Ok { measurement } = &mut result.cases[0].outcome else {
+        panic!("it was not measured")
+    };
+    for trial in measurement.trials_mut() {
+        for end in trial.session.processes.iter_mut().flat_map(|process| &mut process.ends) {
+            (end.received, end.thread.sleeps) = (1_000, 1_100);
+            end.thread.idles = woken.map(|share| (share * 1_000.0) as u64);
+        }
+    }
+    result.rounds = run(Vec::new()).rounds;
+    result.rounds[0].reference_woken_share = bare;
+    result
+}
+
+/// Two microseconds of work after each send let a blocking pipe take a fifth of its time: the answer comes before the
+/// processor is idle. Such rows once were the fastest of those that sleep.
+#[test]
+fn a_row_whose_processors_hardly_go_idle_has_no_rank() {
+    let light = slept(Some(0.3), Some(0.95));
+    let groups_of_light = groups(&light);
+    let row = &groups_of_light[0].rows[0];
+    assert!((row.slept_lightly().unwrap() - 0.7).abs() < 1e-9);
+    assert!(row.rank.is_none() && !row.stayed_awake());
+    assert!(caveats(row).iter().any(|caveat| matches!(caveat, Caveat::SleptLightly { .. })));
+    assert!(best(&light).is_empty(), "it is not the fastest of the rows that wake a processor");
+}
+
+#[test]
+fn a_row_is_compared_with_the_bare_reference() {
+    let ranked = [
+        (Some(0.95), Some(0.95), "most rows"),
+        (Some(0.7), Some(0.95), "not far from it"),
+        (Some(0.1), Some(0.1), "something else keeps the processors busy"),
+        (Some(0.1), None, "there was no reference"),
+        (None, Some(0.95), "the kernel does not count"),
+    ];
+    for (woken, bare, why) in ranked {
+        let result = slept(woken, bare);
+        let row = &groups(&result)[0].rows[0];
+        assert!(row.rank.is_some() && row.slept_lightly().is_none(), "{why}");
+    }
 }
 
 #[test]

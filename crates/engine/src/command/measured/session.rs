@@ -188,8 +188,8 @@ fn working_set(set: WorkingSetReport, payload: usize) -> WorkingSet {
 }
 
 fn end(role: Role, cpu: Option<u32>, traffic: Traffic, thread: &ThreadCosts) -> EndRecord {
-    let ThreadCosts { cpu_ns, run_delay_ns, sleeps } = *thread;
-    let thread = ThreadRecord { cpu_ns, run_delay_ns, sleeps };
+    let ThreadCosts { cpu_ns, run_delay_ns, sleeps, idles } = *thread;
+    let thread = ThreadRecord { cpu_ns, run_delay_ns, sleeps, idles };
     EndRecord { role, cpu, sent: traffic.sent, received: traffic.received, thread }
 }
 

@@ -98,6 +98,32 @@ fn a_row_that_fell_back_is_marked() {
 }
 
 #[test]
+fn a_row_whose_processors_did_not_go_idle_is_marked() {
+    let asleep = |name, idles| {
+        let mut one = case(name, 64, Wait::Block, 20_000);
+        for process in &mut first(&mut one).session.processes {
+            process.ends[0].thread.sleeps = 10_000;
+            process.ends[0].thread.idles = Some(idles);
+        }
+        one
+    };
+    let mut result = run(vec![asleep("light", 4_000), asleep("pipe", 9_500)]);
+    result.rounds.push(ipcmark_results::RoundRecord {
+        number: 0,
+        trial: 1,
+        is_final: false,
+        reference: Some(ipcmark_results::ReferenceKind::Wake),
+        blocks: ipcmark_results::Blocks::default(),
+        reference_woken_share: Some(0.97),
+        conditions: ipcmark_results::Conditions::default(),
+    });
+    for text in [table(&result, 120), markdown(&result)] {
+        assert!(text.contains("light: its ends slept, but 60 % of its messages came"), "{text}");
+        assert!(text.contains("light !") && !text.contains("pipe !"), "{text}");
+    }
+}
+
+#[test]
 fn a_row_that_never_slept_is_marked() {
     let sleepless = |wait| {
         let mut one = case("eager", 64, wait, 2_000);
