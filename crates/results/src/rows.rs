@@ -23,6 +23,9 @@ use crate::{
 /// have more than nine tenths.
 const LEAST_WOKEN: f64 = 2.0 / 3.0;
 
+/// The least such share of the bare reference. Something else keeps the processors busy if it has less.
+const LEAST_BARE: f64 = 0.75;
+
 /// The number of samples that carry a 99th percentile.
 const FEWEST_WAKE_UPS: u64 = 368;
 
@@ -208,7 +211,7 @@ impl<'a> Row<'a> {
         let sleeps =
             self.case.identity.wait == Wait::Block && !self.case.identity.pattern.is_stream();
         let woken = woken_share_of(self.trials).filter(|_| sleeps && is_alone)?;
-        let bare = self.reference_woken_share().filter(|bare| *bare > 0.5)?;
+        let bare = self.reference_woken_share().filter(|bare| *bare > LEAST_BARE)?;
         (woken < LEAST_WOKEN * bare).then_some(1.0 - woken)
     }
 

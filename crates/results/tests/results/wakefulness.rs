@@ -128,7 +128,7 @@ fn a_row_is_compared_with_the_bare_reference() {
     let ranked = [
         (Some(0.95), Some(0.95), "most rows"),
         (Some(0.7), Some(0.95), "not far from it"),
-        (Some(0.1), Some(0.1), "something else keeps the processors busy"),
+        (Some(0.1), Some(0.7), "something else keeps the processors busy"),
         (Some(0.1), None, "there was no reference"),
         (None, Some(0.95), "the kernel does not count"),
     ];
