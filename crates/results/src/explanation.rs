@@ -118,7 +118,7 @@ pub struct Explanation<'a> {
     pub hop: Figure,
     /// The parts that could be counted and whose cost is known.
     pub parts: Vec<TimePart>,
-    /// Sleeps per message beyond that of the receiver that must be woken; the rest includes their cost.
+    /// Sleeps per message beyond that of the receiver whose processor must be woken; the rest includes their cost.
     pub further_sleeps: f64,
     /// The calls of each end; empty if they were not counted.
     pub sides: Vec<SideCalls>,
@@ -156,8 +156,9 @@ pub fn explain<'a>(
     let hop = half(row.location()?);
     let sides = of_sides(counted.calls, side);
     let (wake_up, sleeps) = (wake_up(&row, hop), sleeps(&row));
-    // Other wake-ups happen in parallel, or on one processor, where they cost less.
-    let wake_ups = sleeps.min(1.0);
+    // Other wake-ups happen in parallel, or on one processor, where they cost less. So do those of a thread whose
+    // processor had not gone idle.
+    let wake_ups = sleeps.min(1.0) * (1.0 - row.slept_lightly().unwrap_or(0.0));
     let mut parts = Vec::new();
     parts.extend(wake_up.map(|each_ns| part(PartKind::WakeUp, wake_ups, each_ns)));
     let line_ns = row.floor_multiple().map(|multiple| hop.value / multiple);

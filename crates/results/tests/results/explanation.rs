@@ -2,7 +2,7 @@
 
 use ipcmark_results::*;
 
-use crate::sample::{case, measured, placed, trial};
+use crate::sample::{case, measured, placed, run, trial};
 
 const CHARGES: UnitCosts = UnitCosts { call_ns: 100.0, copy_ns: 10.0 };
 
@@ -87,6 +87,22 @@ fn a_row_without_a_block_at_the_distance_is_explained_all_the_same() {
     let explanation = explain(Row::of(&case, Some(7)).unwrap(), NONE, CHARGES).unwrap();
     assert_eq!(explanation.row.distance, None);
     assert!(explanation.parts.iter().all(|part| part.kind != PartKind::Line));
+}
+
+/// Half of the messages came before a processor had gone idle. Once each was charged a whole hand-over, so that the rest
+/// of `varlink` was a quarter of its time below 0.
+#[test]
+fn a_thread_whose_processor_is_not_idle_is_in_the_rest() {
+    let mut case = row(Wait::Block, 200);
+    let Outcome::Ok { measurement } = &mut case.outcome else { panic!("it was not measured") };
+    for process in &mut measurement.trials_mut()[0].session.processes {
+        process.ends[0].thread.sleeps = 100;
+        process.ends[0].thread.idles = Some(50);
+    }
+    let result = run(vec![case]);
+    let row = Row { rounds: &result.rounds, ..Row::of(&result.cases[0], Some(0)).unwrap() };
+    let explanation = explain(row, NONE, CHARGES).unwrap();
+    assert_eq!((explanation.further_sleeps, explanation.parts[0].count), (0.5, 0.5));
 }
 
 #[test]
