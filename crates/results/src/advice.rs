@@ -194,6 +194,12 @@ impl AdviceQuestion {
         self.cores_below.is_none()
     }
 
+    /// True if it comes after others that meet the conditions: it polls where rows that sleep are preferred, or its figures
+    /// are those of messages that woke no processor.
+    fn is_second_choice(&self, candidate: &Candidate) -> bool {
+        self.prefers_sleep() && candidate.polls() || candidate.row.slept_lightly().is_some()
+    }
+
     /// True if its p99 is only just below the limit.
     fn is_near_limit(&self, candidate: &Candidate) -> bool {
         match (candidate.p99, self.p99_below_ns) {
@@ -211,16 +217,16 @@ impl AdviceQuestion {
     /// True if the other candidate could come before the best one: their figures decide, and its figure is not shown
     /// to be worse.
     fn rivals(&self, best: &Candidate, other: &Candidate) -> bool {
-        let comes_after = self.prefers_sleep() && other.polls() && !best.polls();
+        let comes_after = self.is_second_choice(other) && !self.is_second_choice(best);
         !comes_after && (self.aim(other) <= self.aim(best) || self.is_tie(best, other))
     }
 
     /// Sorts the better candidate first.
     fn order(&self, a: &Candidate, b: &Candidate) -> Ordering {
         let near = |candidate| self.is_near_limit(candidate);
-        let spins = |candidate: &Candidate| self.prefers_sleep() && candidate.polls();
+        let second = |candidate| self.is_second_choice(candidate);
         let figures = self.aim(a).total_cmp(&self.aim(b));
-        let kinds = near(a).cmp(&near(b)).then(spins(a).cmp(&spins(b)));
+        let kinds = near(a).cmp(&near(b)).then(second(a).cmp(&second(b)));
         let finals = b.is_finalist.cmp(&a.is_finalist);
         kinds.then(finals).then(figures).then(a.time.value.total_cmp(&b.time.value))
     }

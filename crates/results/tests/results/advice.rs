@@ -90,6 +90,22 @@ fn a_row_that_should_sleep_and_does_not_is_no_sleeping_row() {
     assert_eq!(name(&advice.spinning).unwrap(), "spinner");
 }
 
+/// Its messages woke no processor; those of a program that is not a ping-pong will.
+#[test]
+fn a_row_whose_processors_hardly_go_idle_comes_after_the_others() {
+    let mut result = rows();
+    let mut light = row("light", Wait::Block, 5_000, 0.5);
+    let Outcome::Ok { measurement } = &mut light.outcome else { panic!("it was not measured") };
+    for trial in measurement.trials_mut() {
+        let processes = &mut trial.session.processes;
+        processes.iter_mut().for_each(|process| process.ends[0].thread.idles = Some(200));
+    }
+    result.cases.push(light);
+    let advice = advise(&result, &question(None, None), |_| true);
+    assert_eq!(name(&advice.choice).unwrap(), "fast");
+    assert_eq!(name(&advice.runner_up).unwrap(), "cheap");
+}
+
 #[test]
 fn of_rows_within_the_latency_limit_the_cheapest_comes_first() {
     let found = answer(Some(50_000.0), None);
