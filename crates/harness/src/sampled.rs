@@ -11,7 +11,7 @@ use std::{
 const ALL: &str = "IPCMARK_TEST_ALL";
 
 /// One of so many is tried otherwise, from a random one on.
-const OF: usize = 3;
+const OF: usize = 4;
 
 /// The first index that is tried, and the distance to the next one; `what` is the name of the list.
 pub fn first_and_step(what: impl Hash) -> (usize, usize) {
