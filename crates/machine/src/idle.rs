@@ -1,5 +1,5 @@
-//! How often a processor went idle. The kernel counts it where a driver chooses among idle states, as on bare metal and
-//! under KVM; other hypervisors may have none.
+//! How often a processor went idle. The kernel counts it where it has a driver for idle states (cpuidle), which not every
+//! virtual machine has.
 
 use std::{fs::File, os::unix::fs::FileExt};
 
@@ -17,15 +17,10 @@ pub struct IdleCount {
 }
 
 impl IdleCount {
-    /// That of a processor; none if the kernel does not count.
-    pub fn of(cpu: u32) -> Option<Self> {
-        Self::in_files(&Files::of_system(), cpu)
-    }
-
-    /// That of the processor on which this thread runs, if it is pinned to one.
+    /// That of the processor to which this thread is pinned; none if it is not, or if the kernel does not count.
     pub fn of_this_thread() -> Option<Self> {
         match &usable().ok()?[..] {
-            [cpu] => Self::of(cpu.id),
+            [cpu] => Self::in_files(&Files::of_system(), cpu.id),
             _ => None,
         }
     }
@@ -81,7 +76,7 @@ mod tests {
     #[test]
     fn the_count_of_a_processor_never_falls() {
         let cpu = usable().unwrap()[0].id;
-        let Some(count) = IdleCount::of(cpu) else { return };
+        let Some(count) = IdleCount::in_files(&Files::of_system(), cpu) else { return };
         let start = count.so_far();
         crate::pin::work_on(cpu, "idle", || thread::sleep(Duration::from_millis(1))).unwrap();
         assert!(count.so_far() >= start);
