@@ -60,4 +60,4 @@ pub use replacement::remove_stale;
 pub use rows::{Figure, Group, GroupKey, Row, RowRank, groups, groups_at, thin};
 pub use schema::schema;
 pub use trend::{Point, Trend, TrendRun, trend};
-pub use wakefulness::{AwakeShare, SleepingEnd, awake_share, woken_share};
+pub use wakefulness::{AwakeShare, awake_share, woken_share};

@@ -16,15 +16,8 @@ use crate::{
     },
     stats::median,
     stats::{self, Interval},
-    wakefulness::{is_mixed, stayed_awake, woken_share_of},
+    wakefulness::{is_mixed, light_share, stayed_awake},
 };
-
-/// The least share of messages that come when a processor has gone idle, as a part of the bare reference's. Most rows
-/// have more than nine tenths.
-const LEAST_WOKEN: f64 = 2.0 / 3.0;
-
-/// The least such share of the bare reference. Something else keeps the processors busy if it has less.
-const LEAST_BARE: f64 = 0.75;
 
 /// The number of samples that carry a 99th percentile.
 const FEWEST_WAKE_UPS: u64 = 368;
@@ -207,15 +200,14 @@ impl<'a> Row<'a> {
     /// often than with the bare futex that took turns beside it. If something else keeps the processors from going idle,
     /// there is none.
     pub fn slept_lightly(&self) -> Option<f64> {
-        let is_alone = self.has_own_processors() && !self.stayed_awake();
-        let sleeps =
-            self.case.identity.wait == Wait::Block && !self.case.identity.pattern.is_stream();
-        let woken = woken_share_of(self.trials).filter(|_| sleeps && is_alone)?;
-        let bare = self.reference_woken_share().filter(|bare| *bare > LEAST_BARE)?;
-        (woken < LEAST_WOKEN * bare).then_some(1.0 - woken)
+        let Identity { wait, pattern, .. } = self.case.identity;
+        let sleeps = wait == Wait::Block && !pattern.is_stream() && !self.stayed_awake();
+        let bare = self.reference_woken_share().filter(|_| sleeps && self.has_own_processors())?;
+        light_share(self.trials, bare)
     }
 
-    /// The same share of the bare reference, as a mean of the rounds; none if there was none.
+    /// The share of the bare reference's messages that came when a processor had gone idle, as a mean of the rounds; none
+    /// if there was no reference.
     fn reference_woken_share(&self) -> Option<f64> {
         let rounds = self.trials.iter().filter_map(|trial| self.rounds.get(trial.round as usize));
         let shares: Vec<f64> = rounds.filter_map(|round| round.reference_woken_share).collect();

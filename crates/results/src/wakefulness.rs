@@ -5,7 +5,7 @@
 
 use ipcmark_transport::Wait;
 
-use crate::model::Trial;
+use crate::model::{EndRecord, Trial};
 
 /// The kind of the blocks that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,16 +81,12 @@ pub(crate) fn is_mixed<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> bool 
     awake_share(trials).is_some_and(|share| share.round_trips > MOST_ROUND_TRIPS)
 }
 
-/// What an end that sleeps did in its turns.
-#[derive(Clone, Copy, Debug)]
-pub struct SleepingEnd {
-    /// The messages that it took.
-    pub received: u64,
-    /// The number of times that its thread went to sleep.
-    pub sleeps: u64,
-    /// The number of times that its processor went idle, if it is known.
-    pub idles: Option<u64>,
-}
+/// The least share of messages that come when a processor has gone idle, as a part of the bare reference's. Most rows
+/// have more than nine tenths.
+const LEAST_WOKEN: f64 = 2.0 / 3.0;
+
+/// The least such share of the bare reference. Something else keeps the processors busy if it has less.
+const LEAST_BARE: f64 = 0.75;
 
 /// The share of the messages for which these ends slept that came when a processor had gone idle; none if that is
 /// unknown, or if nothing slept.
@@ -98,36 +94,30 @@ pub struct SleepingEnd {
 /// A thread that goes to sleep leaves its processor to others, and only if there are none does the processor go idle,
 /// some microseconds later. A message that comes before needs no interrupt and no wake-up of a processor. So it takes a
 /// part of the time, and whether it comes before depends on what the ends do after a send.
-pub fn woken_share(ends: impl IntoIterator<Item = SleepingEnd>) -> Option<f64> {
+pub fn woken_share<'e>(ends: impl IntoIterator<Item = &'e EndRecord>) -> Option<f64> {
     let (mut slept, mut idle) = (0, 0);
     for end in ends {
         // A message needs one wake-up at most.
-        let for_messages = end.sleeps.min(end.received);
+        let for_messages = end.thread.sleeps.min(end.received);
         slept += for_messages;
-        idle += end.idles?.min(for_messages);
+        idle += end.thread.idles?.min(for_messages);
     }
     (slept > 0).then(|| idle as f64 / slept as f64)
 }
 
-/// The same of the ends of a row in these trials.
-pub(crate) fn woken_share_of(trials: &[Trial]) -> Option<f64> {
+/// The share of the messages of a row that sleeps that came before a processor had gone idle, if that was so far more
+/// often than with the bare reference that took turns with it; `bare` is the [`woken_share`] of that.
+pub(crate) fn light_share(trials: &[Trial], bare: f64) -> Option<f64> {
     let processes = trials.iter().flat_map(|trial| &trial.session.processes);
-    let ends = processes.flat_map(|process| &process.ends).map(|end| SleepingEnd {
-        received: end.received,
-        sleeps: end.thread.sleeps,
-        idles: end.thread.idles,
-    });
-    woken_share(ends)
-}
-
-fn is_stream(trials: &[Trial]) -> bool {
-    trials.iter().any(|trial| trial.stream.is_some())
+    let woken = woken_share(processes.flat_map(|process| &process.ends))?;
+    (bare > LEAST_BARE && woken < LEAST_WOKEN * bare).then_some(1.0 - woken)
 }
 
 /// True if the ends of a row that sleeps hardly slept in these trials: not in most blocks, or, if blocks do not tell,
 /// in fewer than one of ten messages. It can be compared with rows that spin only. Streams need not sleep: the queue
 /// may never be empty, or never full.
 pub fn stayed_awake(wait: Wait, trials: &[Trial]) -> bool {
+    let is_stream = trials.iter().any(|trial| trial.stream.is_some());
     let hardly = |trial: &Trial| {
         let sent = trial.session.losses.sent;
         trial.sleeps().all(|sleeps| sleeps <= sent / 10)
@@ -136,5 +126,5 @@ pub fn stayed_awake(wait: Wait, trials: &[Trial]) -> bool {
         Wakefulness::Unknown => trials.iter().all(hardly),
         known => known == Wakefulness::Awake,
     };
-    wait == Wait::Block && !is_stream(trials) && is_awake
+    wait == Wait::Block && !is_stream && is_awake
 }

@@ -6,14 +6,14 @@ use hdrhistogram::Histogram;
 use ipcmark_machine::placement::Placement;
 use ipcmark_results::{
     Answers, Blocks, ClockOffset, Load, Measurement, Offered, OneWayParts, PlacedSamples,
-    QueueDepth, SleepingEnd, StreamParts, Times, Trial,
+    QueueDepth, StreamParts, Times, Trial,
 };
 use ipcmark_transport::{Carrier, Pattern, Span};
 
 use super::{pairs, receiver::KnownWakeUps, row_reports::RowReports};
 use crate::wire::{
     AnswerReport, Block, BlockKind, FollowerReport, Holdings, LeaderReport, Mapping, OfferedReport,
-    Opened, ProbeBin, Reply, ThreadCosts, Traffic,
+    Opened, ProbeBin, Reply,
 };
 
 /// The reports of a row's workers.
@@ -60,18 +60,6 @@ pub(crate) struct TrialFacts<'a> {
 }
 
 impl Reports {
-    /// The share of the messages for which the ends slept that came when a processor had gone idle.
-    pub(crate) fn woken_share(&self) -> Option<f64> {
-        let end = |traffic: Traffic, thread: ThreadCosts| SleepingEnd {
-            received: traffic.received,
-            sleeps: thread.sleeps,
-            idles: thread.idles,
-        };
-        let leader = end(self.leader.traffic, self.leader.thread);
-        let followers = self.followers.iter().map(|(_, report)| end(report.traffic, report.thread));
-        ipcmark_results::woken_share(followers.chain([leader]))
-    }
-
     /// Sorts the replies of the workers, the leader's first in each list.
     pub(crate) fn of(replies: RowReports) -> Result<Self, String> {
         let (mut leader, mut followers) = (None, Vec::new());

@@ -5,6 +5,7 @@ use ipcmark_machine::{clock, idle::IdleCount};
 use crate::wire::{Costs, ThreadCosts};
 
 /// The costs of a process and its measuring thread in its turns, without probes, and the idle costs between turns.
+#[derive(Default)]
 pub(super) struct CostMeter {
     /// How often the thread's processor goes idle.
     idle: Option<IdleCount>,
@@ -33,17 +34,7 @@ impl CostMeter {
     pub(super) fn new() -> Self {
         let idle = IdleCount::of_this_thread();
         let thread = ThreadCosts { idles: idle.as_ref().map(|_| 0), ..ThreadCosts::default() };
-        Self {
-            idle,
-            start: None,
-            began_ns: 0,
-            probes_ns: 0,
-            total: Costs::default(),
-            thread_start: None,
-            thread,
-            other_threads_ns: 0,
-            stopped: None,
-        }
+        Self { idle, thread, ..Self::default() }
     }
 
     /// The costs of the thread so far.

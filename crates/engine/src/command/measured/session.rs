@@ -160,6 +160,16 @@ impl Reports {
         idle_share(&self.leader, &self.followers)
     }
 
+    /// The share of the messages for which the ends slept that came when a processor had gone idle.
+    pub(crate) fn woken_share(&self) -> Option<f64> {
+        let leader = end(Role::Leader, None, self.leader.traffic, &self.leader.thread);
+        let follower = |(number, report): &(u32, FollowerReport)| {
+            end(Role::Follower(*number), None, report.traffic, &report.thread)
+        };
+        let ends: Vec<EndRecord> = self.followers.iter().map(follower).chain([leader]).collect();
+        ipcmark_results::woken_share(&ends)
+    }
+
     fn name(&self, worker: u32) -> String {
         self.opened
             .get(worker as usize)
