@@ -54,6 +54,10 @@ fn a_message_one_way_has_its_time_and_its_parts() {
         assert!(matches!(case.measurement(), Some(Measurement::OneWay(_))));
         let parts = trial.one_way.as_ref().expect("it was one way");
         assert_eq!((trial.times_ns.count, parts.send_ns.count), (300, 300), "{name}");
+        // The last message of a block has no next one. On a busy machine each can have a block of its own.
+        let whole = parts.round_trip_ns.as_ref();
+        assert_eq!(whole.map_or(0, |times| times.count), 300 - trial.blocks.len() as u64, "{name}");
+        assert!(whole.is_none_or(|times| times.min >= parts.send_ns.min), "{name}: it contains it");
         if let Some(offset) = parts.clock_offset {
             assert!(offset.least_ns <= offset.most_ns, "{name} {offset:?}");
         }
@@ -98,6 +102,7 @@ fn one_way_at_a_rate_has_no_answers() {
         assert!(offered.intended == 40 && (1..=40).contains(&offered.sent), "{offered:?}");
         assert_eq!(trial.times_ns.count, 40);
         assert!(trial.times_ns.max >= offered.service_ns.max, "{offered:?}");
+        assert!(trial.one_way.as_ref().is_some_and(|parts| parts.round_trip_ns.is_none()));
         let (sent, received) = traffic(trial, Role::Leader);
         assert!(
             sent >= received + offered.sent,
@@ -119,6 +124,8 @@ fn one_way_pauses_after_each_answer() {
     assert_eq!(case.identity.load, Load::Interval { pause_ns: 2_000_000 });
     assert_eq!(only(case).times_ns.count, 10);
     assert!(only(case).session.turns_ns >= 10 * 2_000_000);
+    let parts = only(case).one_way.as_ref().expect("it was one way");
+    assert!(parts.round_trip_ns.is_none(), "a pause would be in it");
 }
 
 fn a_stream_is_counted_by_its_receiver() {

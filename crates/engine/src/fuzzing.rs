@@ -246,7 +246,11 @@ fn led(traffic: Traffic, thread: ThreadCosts) -> LeaderReport {
         late: 0,
         lost_wait_ns: 0,
         answers: vec![AnswerReport { histogram: histogram.clone(), lost: 0 }],
-        one_way: Some(OneWayReport { send: histogram.clone(), clock_offset_ns: Some([-30, 40]) }),
+        one_way: Some(OneWayReport {
+            send: histogram.clone(),
+            round_trips: Some(histogram.clone()),
+            clock_offset_ns: Some([-30, 40]),
+        }),
         stream: Some(StreamReport {
             sent: 20,
             received: 19,

@@ -82,6 +82,15 @@ pub(crate) struct Ratios {
 /// Divides the median block of a row by that of a bare program in each round in which both have `enough` that are alike,
 /// at the distance with most blocks.
 pub(crate) fn compare(rounds: &[[Blocks; 2]], enough: usize) -> Ratios {
+    let (floor_ns, ratios) = compare_each(rounds, enough);
+    Ratios { floor_ns, ratios: ratios.into_iter().flatten().collect() }
+}
+
+/// The same; none for the other rounds.
+pub(crate) fn compare_each(
+    rounds: &[[Blocks; 2]],
+    enough: usize,
+) -> (Option<f64>, Vec<Option<f64>>) {
     let probes: Vec<f64> =
         rounds.iter().flatten().flat_map(both_probes).flat_map(<[f64; 2]>::from).collect();
     let is_probed = rounds.iter().flatten().all(|side| side.probe_before_ns.len() == side.len());
@@ -103,8 +112,8 @@ pub(crate) fn compare(rounds: &[[Blocks; 2]], enough: usize) -> Ratios {
         let alike = [Slept::Mostly, Slept::Never];
         alike.into_iter().find_map(|slept| Some(location(ours, slept)? / location(theirs, slept)?))
     };
-    let ratios = rounds.iter().filter_map(ratio);
-    Ratios { floor_ns: reference.map(|at| distances.all()[at].floor_ns), ratios: ratios.collect() }
+    let floor_ns = reference.map(|at| distances.all()[at].floor_ns);
+    (floor_ns, rounds.iter().map(ratio).collect())
 }
 
 /// How many round trips of a block the leader slept in. Only blocks that are alike in it are compared: a library that

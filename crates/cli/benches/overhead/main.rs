@@ -11,8 +11,8 @@
 //!   has built them;
 //! - (g) a run by hand, `ipcmark leader` and `ipcmark follower`, against `ipcmark run`;
 //! - (h) a stream through the engine against a bare stream of the same system calls;
-//! - (i) a message one way against half of a round trip, and what a clock reading before each message adds to bare
-//!   round trips;
+//! - (i) a message one way against half of a round trip, its own and a clock-free one, and what a clock reading before
+//!   each message adds to bare round trips;
 //! - (j) the time until the command answers, and its memory.
 
 mod bare;
@@ -53,6 +53,9 @@ const BRIEF_ROUNDS: usize = 31;
 
 /// The same of streams, whose blocks are longer.
 const STREAM_ROUNDS: usize = 21;
+
+/// The same of messages one way: a multiple of four, because two rounds with the ends exchanged are one figure.
+const ONE_WAY_ROUNDS: usize = 28;
 
 /// The fewest slices at one distance for a figure.
 const FEWEST_SLICES: usize = 11;
@@ -184,7 +187,7 @@ fn paired(round: usize, ours: impl Fn() -> f64, theirs: impl Fn() -> f64) -> f64
 }
 
 /// What both sides measure in a round. The order alternates, so that a drift favours neither.
-fn in_turn<T>(round: usize, ours: impl Fn() -> T, theirs: impl Fn() -> T) -> [T; 2] {
+fn in_turn<T>(round: usize, ours: impl FnOnce() -> T, theirs: impl FnOnce() -> T) -> [T; 2] {
     if round.is_multiple_of(2) {
         let theirs = theirs();
         [ours(), theirs]
@@ -338,18 +341,38 @@ fn stream_against(
 /// (i) Within 10 % of 1.
 fn one_way_against_half(engine: &Engine) {
     println!(
-        "\n(i) message one way, less a clock reading ÷ half of a clock-free round trip, spinning"
+        "\n(i) message one way ÷ half of the same messages' round trip; less a clock reading ÷ half of a clock-free \
+        round trip; spinning"
     );
     for (name, payload) in
         [("shm-slot", 64), ("shm-ring", 64), ("pipe", 64), ("uds-stream", 64), ("shm-slot", 65_536)]
     {
-        let whole = || engine.latency(name, Wait::Spin, payload, Touch::All).blocks;
-        let one_way = || engine.one_way(name, payload);
-        let times = compared(STREAM_ROUNDS, blocks::ENOUGH, one_way, whole);
-        let ratios = times.ratios.into_iter().map(|ratio| 2.0 * ratio).collect();
+        let mut of_own = Vec::new();
+        let rounds: Vec<_> = (0..rounds(ONE_WAY_ROUNDS))
+            .map(|round| {
+                let is_swapped = round / 2 % 2 == 1;
+                let whole = || engine.latency(name, Wait::Spin, payload, Touch::All).blocks;
+                let one_way = || {
+                    let one_way = engine.one_way(name, payload, is_swapped);
+                    of_own.push(Some(2.0 * one_way.p50 / one_way.round_trip_p50));
+                    one_way.blocks
+                };
+                in_turn(round, one_way, whole)
+            })
+            .collect();
+        let (floor_ns, of_whole) = blocks::compare_each(&rounds, blocks::ENOUGH);
+        let ratios = both_ways(&of_whole).into_iter().map(|ratio| 2.0 * ratio).collect();
         let limit = Limit::Between(0.9, 1.1);
-        show_blocks(&format!("{name} {payload} B"), limit, Ratios { ratios, ..times });
+        show_ratios(&format!("{name} {payload} B, the same messages"), limit, both_ways(&of_own));
+        show_blocks(&format!("{name} {payload} B"), limit, Ratios { floor_ns, ratios });
     }
+}
+
+/// The mean of each round with the ends on one processor each and that in which they are exchanged, which the second
+/// next one is: a constant difference of the two clocks cancels.
+fn both_ways(ratios: &[Option<f64>]) -> Vec<f64> {
+    let pairs = ratios.chunks_exact(4).flat_map(|four| [(four[0], four[2]), (four[1], four[3])]);
+    pairs.filter_map(|(one, exchanged)| Some((one? + exchanged?) / 2.0)).collect()
 }
 
 /// (i) No limit.

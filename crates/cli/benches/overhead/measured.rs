@@ -27,6 +27,13 @@ pub(crate) struct Latency {
     pub cpus: (u32, u32),
 }
 
+/// The times of a case's messages one way and of their round trips, in ns.
+pub(crate) struct OneWay {
+    pub p50: f64,
+    pub round_trip_p50: f64,
+    pub blocks: Blocks,
+}
+
 impl Engine {
     pub(crate) fn new(registry: Registry) -> Self {
         Self(registry)
@@ -80,12 +87,22 @@ impl Engine {
         only(&result).blocks.clone()
     }
 
-    /// The blocks of messages one way.
-    pub(crate) fn one_way(&self, name: &str, payload: usize) -> Blocks {
-        let length = Length::Time(TIME);
-        let result =
-            self.measure_as(Pattern::OneWay, name, Wait::Spin, payload, Touch::All, length);
-        only(&result).blocks.clone()
+    /// Measures messages one way, with the processors of the two ends exchanged or not.
+    pub(crate) fn one_way(&self, name: &str, payload: usize, is_swapped: bool) -> OneWay {
+        let request = PlanRequest {
+            // The ends of every second trial are exchanged.
+            first_trial: if is_swapped { 2 } else { 1 },
+            ..self.request(Pattern::OneWay, name, Wait::Spin, payload, Touch::All)
+        };
+        let result = self.run(PlanRequest { length: Some(Length::Time(TIME)), ..request });
+        let trial = only(&result);
+        let parts = trial.one_way.as_ref().expect("it is one way");
+        let round_trips = parts.round_trip_ns.as_ref().expect("each message is answered");
+        OneWay {
+            p50: trial.times_ns.p50 as f64,
+            round_trip_p50: round_trips.p50 as f64,
+            blocks: trial.blocks.clone(),
+        }
     }
 
     /// The leader's peak memory after `round_trips` round trips.
@@ -116,15 +133,30 @@ impl Engine {
         touch: Touch,
         length: Length,
     ) -> RunResult {
+        let request = self.request(pattern, name, wait, payload, touch);
+        self.run(PlanRequest { length: Some(length), ..request })
+    }
+
+    /// One case.
+    fn request(
+        &self,
+        pattern: Pattern,
+        name: &str,
+        wait: Wait,
+        payload: usize,
+        touch: Touch,
+    ) -> PlanRequest {
         let at = self.0.iter().position(|candidate| candidate.definition().name == name);
-        let request = PlanRequest {
+        PlanRequest {
             transports: vec![at.expect("the transport is in the list")],
             patterns: vec![pattern],
             payloads: vec![(payload, vec![touch])],
             waits: Waits::These(vec![wait]),
-            length: Some(length),
             ..PlanRequest::default()
-        };
+        }
+    }
+
+    fn run(&self, request: PlanRequest) -> RunResult {
         let plan = Plan::new(&self.0, &request);
         let (interrupt, _writer) = UnixStream::pair().expect("a pair of sockets");
         ipcmark_engine::run(&self.0, &plan, &RunOptions::default(), &interrupt, &mut Silent)

@@ -200,7 +200,8 @@ impl Reports {
             Some(Err(reason)) => (None, Some(reason.clone())),
         };
         let send_ns = Times::parse(report.send.clone())?;
-        Ok(Some(OneWayParts { send_ns, wake_up_ns, wake_up_unknown, clock_offset }))
+        let round_trip_ns = report.round_trips.clone().map(Times::parse).transpose()?;
+        Ok(Some(OneWayParts { send_ns, round_trip_ns, wake_up_ns, wake_up_unknown, clock_offset }))
     }
 
     /// The offered and sent messages of an open loop.

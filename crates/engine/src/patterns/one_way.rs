@@ -83,6 +83,8 @@ struct Sender<'a, E, T, const RELIABLE: bool> {
     stamps: Vec<[u64; 2]>,
     /// Durations of those calls.
     calls: Histogram<u64>,
+    /// Round trips of answered messages that follow each other at once: from the stamp of one to that of the next.
+    round_trips: Histogram<u64>,
     clock_offset_ns: Option<[i64; 2]>,
     /// The cost of a clock reading: that of its second part at the sender, and of its first part at the receiver.
     reading_ns: f64,
@@ -115,6 +117,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
             *slot = arrivals[at].saturating_sub(self.stamps[at][0]);
         }
         self.keep_calls(count);
+        self.keep_round_trips(count);
         let (events, sum) = (count as u64, slots[..count].iter().sum());
         let elapsed_ns = without_readings(sum, events, self.reading_ns);
         Ok(Sampled { samples: count, events, elapsed_ns, spent: events })
@@ -152,6 +155,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
     fn start_measuring(&mut self) {
         self.ends.start_measuring();
         self.calls.reset();
+        self.round_trips.reset();
     }
 
     fn losses(&self) -> &Losses {
@@ -170,8 +174,11 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
 
     fn complete(&mut self, report: &mut LeaderReport) {
         let send = ipcmark_results::encode(&self.calls);
+        let is_known = !self.round_trips.is_empty();
+        let round_trips = is_known.then(|| ipcmark_results::encode(&self.round_trips));
         self.ends.complete(report);
-        report.one_way = Some(OneWayReport { send, clock_offset_ns: self.clock_offset_ns });
+        let clock_offset_ns = self.clock_offset_ns;
+        report.one_way = Some(OneWayReport { send, round_trips, clock_offset_ns });
     }
 }
 
@@ -188,6 +195,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, REL
             // Nonzero values, so that every page is already in memory.
             stamps: vec![[u64::MAX; 2]; MOST_SAMPLES],
             calls: ipcmark_results::new_histogram(),
+            round_trips: ipcmark_results::new_histogram(),
             clock_offset_ns: None,
             reading_ns: reading_cost_ns(),
             unanswered: 0,
@@ -267,6 +275,13 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, REL
     fn keep_calls(&mut self, count: usize) {
         for [start_ns, end_ns] in &self.stamps[..count] {
             self.calls.saturating_record(end_ns.saturating_sub(*start_ns));
+        }
+    }
+
+    /// The last message of a block has none: nothing follows it.
+    fn keep_round_trips(&mut self, count: usize) {
+        for pair in self.stamps[..count].windows(2) {
+            self.round_trips.saturating_record(pair[1][0].saturating_sub(pair[0][0]));
         }
     }
 }

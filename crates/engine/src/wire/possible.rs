@@ -284,7 +284,8 @@ mod tests {
             |report| report.samples[1] = SampleGroup { awake: false, ..group(None) },
             |report| {
                 let (send, clock_offset_ns) = (String::new(), Some([9, -9]));
-                report.one_way = Some(OneWayReport { send, clock_offset_ns });
+                let round_trips = None;
+                report.one_way = Some(OneWayReport { send, round_trips, clock_offset_ns });
             },
             |report| {
                 let (sent, received) = (5, 6);

@@ -61,6 +61,9 @@ pub(crate) struct WorkingSetReport {
 pub(crate) struct OneWayReport {
     /// Durations of the publish calls, encoded as in the result file.
     pub send: String,
+    /// Round trips from the stamp of one message to that of the next, encoded likewise; none if the next one does not
+    /// follow the answer at once.
+    pub round_trips: Option<String>,
     /// The bounds by which the follower's clock is ahead of the leader's; none if they could not be compared.
     pub clock_offset_ns: Option<[i64; 2]>,
 }

@@ -65,6 +65,12 @@ const TRIAL: &[CsvColumn<Trial>] = &[
     ("offered_delay_ns_p99", |trial| offered(trial, |offered| offered.delay_ns.p99)),
     ("one_way_send_ns_p50", |trial| one_way(trial, |parts| Some(parts.send_ns.p50 as i64))),
     ("one_way_send_ns_p99", |trial| one_way(trial, |parts| Some(parts.send_ns.p99 as i64))),
+    ("one_way_round_trip_ns_p50", |trial| {
+        one_way(trial, |parts| Some(parts.round_trip_ns.as_ref()?.p50 as i64))
+    }),
+    ("one_way_round_trip_ns_p99", |trial| {
+        one_way(trial, |parts| Some(parts.round_trip_ns.as_ref()?.p99 as i64))
+    }),
     ("one_way_wake_up_ns_p50", |trial| {
         one_way(trial, |parts| Some(parts.wake_up_ns.as_ref()?.p50 as i64))
     }),

@@ -42,6 +42,7 @@ pub fn measured(trials: Vec<Trial>) -> Outcome {
 pub fn with_parts_of(pattern: Pattern, trial: Trial) -> Trial {
     let parts = OneWayParts {
         send_ns: trial.times_ns.clone(),
+        round_trip_ns: Some(trial.times_ns.clone()),
         wake_up_ns: None,
         wake_up_unknown: None,
         clock_offset: Some(ClockOffset { least_ns: -30, most_ns: 45 }),

@@ -11,6 +11,10 @@ pub struct OneWayParts {
     /// From the sender's stamp until its call to publish has returned: writing the message and the send call. A
     /// receiver that is awake can have the message before that.
     pub send_ns: Times,
+    /// Round trips of the same messages: from the sender's stamp of a message to that of the next, which follows the
+    /// answer. Absent with a rate or an interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trip_ns: Option<Times>,
     /// The wake-ups of the sleeping receiver in the turns, by the kernel's tracepoints: from the moment at which the kernel
     /// made it ready, which lies within the send call, until it ran. Absent if the receiver spins, or if they are not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,7 +46,9 @@ impl ClockOffset {
 
 impl OneWayParts {
     pub(super) fn check(&self) -> Result<(), String> {
-        self.send_ns.check("one_way.send_ns")?;
-        self.wake_up_ns.as_ref().map_or(Ok(()), |times| times.check("one_way.wake_up_ns"))
+        let Self { send_ns, round_trip_ns, wake_up_ns, .. } = self;
+        send_ns.check("one_way.send_ns")?;
+        round_trip_ns.as_ref().map_or(Ok(()), |times| times.check("one_way.round_trip_ns"))?;
+        wake_up_ns.as_ref().map_or(Ok(()), |times| times.check("one_way.wake_up_ns"))
     }
 }
