@@ -9,7 +9,6 @@
 
 use std::{
     collections::BTreeSet,
-    hint::spin_loop,
     process::exit,
     ptr,
     sync::atomic::{AtomicU64, Ordering},
@@ -369,8 +368,7 @@ fn whole(bytes: usize, mut call: impl FnMut(usize) -> isize) {
             n if n > 0 => done += n as usize,
             0 => panic!("the other end of a bare stream is closed"),
             _ => match std::io::Error::last_os_error().raw_os_error() {
-                Some(libc::EAGAIN) => spin_loop(),
-                Some(libc::EINTR) => {}
+                Some(libc::EAGAIN | libc::EINTR) => {}
                 error => panic!("a bare stream failed: {error:?}"),
             },
         }
