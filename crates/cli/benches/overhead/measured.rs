@@ -66,7 +66,8 @@ impl Engine {
         payload: usize,
         touch: Touch,
     ) -> Latency {
-        let result = self.measure(name, wait, payload, touch, Length::Time(time));
+        let request = self.request(Pattern::Latency, name, wait, payload, touch);
+        let result = self.run(request, Length::Time(time));
         let trial = only(&result);
         let cpu = |role| trial.session.end(role).and_then(|(_, end)| end.cpu).unwrap_or(0);
         let reference = result.distances.as_ref().and_then(|distances| distances.reference);
@@ -82,9 +83,8 @@ impl Engine {
 
     /// The blocks of a stream.
     pub(crate) fn stream(&self, name: &str, wait: Wait, payload: usize) -> Blocks {
-        let length = Length::Time(TIME);
-        let result = self.measure_as(Pattern::Throughput, name, wait, payload, Touch::Head, length);
-        only(&result).blocks.clone()
+        let request = self.request(Pattern::Throughput, name, wait, payload, Touch::Head);
+        only(&self.run(request, Length::Time(TIME))).blocks.clone()
     }
 
     /// Measures messages one way, with the processors of the two ends exchanged or not.
@@ -94,7 +94,7 @@ impl Engine {
             first_trial: if is_swapped { 2 } else { 1 },
             ..self.request(Pattern::OneWay, name, Wait::Spin, payload, Touch::All)
         };
-        let result = self.run(PlanRequest { length: Some(Length::Time(TIME)), ..request });
+        let result = self.run(request, Length::Time(TIME));
         let trial = only(&result);
         let parts = trial.one_way.as_ref().expect("it is one way");
         let round_trips = parts.round_trip_ns.as_ref().expect("each message is answered");
@@ -107,34 +107,10 @@ impl Engine {
 
     /// The leader's peak memory after `round_trips` round trips.
     pub(crate) fn leader_peak_bytes(&self, name: &str, round_trips: u64) -> f64 {
-        let length = Length::RoundTrips(round_trips);
-        let result = self.measure(name, Wait::Spin, 64, Touch::Head, length);
+        let request = self.request(Pattern::Latency, name, Wait::Spin, 64, Touch::Head);
+        let result = self.run(request, Length::RoundTrips(round_trips));
         let leader = only(&result).session.leader().expect("the leader reports");
         leader.peak_memory_bytes as f64
-    }
-
-    fn measure(
-        &self,
-        name: &str,
-        wait: Wait,
-        payload: usize,
-        touch: Touch,
-        length: Length,
-    ) -> RunResult {
-        self.measure_as(Pattern::Latency, name, wait, payload, touch, length)
-    }
-
-    fn measure_as(
-        &self,
-        pattern: Pattern,
-        name: &str,
-        wait: Wait,
-        payload: usize,
-        touch: Touch,
-        length: Length,
-    ) -> RunResult {
-        let request = self.request(pattern, name, wait, payload, touch);
-        self.run(PlanRequest { length: Some(length), ..request })
     }
 
     /// One case.
@@ -156,7 +132,8 @@ impl Engine {
         }
     }
 
-    fn run(&self, request: PlanRequest) -> RunResult {
+    fn run(&self, request: PlanRequest, length: Length) -> RunResult {
+        let request = PlanRequest { length: Some(length), ..request };
         let plan = Plan::new(&self.0, &request);
         let (interrupt, _writer) = UnixStream::pair().expect("a pair of sockets");
         ipcmark_engine::run(&self.0, &plan, &RunOptions::default(), &interrupt, &mut Silent)
