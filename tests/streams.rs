@@ -59,7 +59,8 @@ fn a_message_one_way_has_its_time_and_its_parts() {
         assert_eq!(whole.map_or(0, |times| times.count), 300 - trial.blocks.len() as u64, "{name}");
         assert!(whole.is_none_or(|times| times.min >= parts.send_ns.min), "{name}: it contains it");
         if let Some(offset) = parts.clock_offset {
-            assert!(offset.least_ns <= offset.most_ns, "{name} {offset:?}");
+            let (least_ns, most_ns) = (offset.least_ns, offset.most_ns);
+            assert!((least_ns..=most_ns).contains(&offset.estimate_ns), "{name} {offset:?}");
         }
         assert!(trial.blocks.clock_free.iter().all(|clock_free| !clock_free));
         // Each is answered, so that the next finds empty queues.
@@ -190,7 +191,7 @@ fn all_patterns_stand_in_one_run() {
     }
     let heads = table.lines().filter(|line| line.trim_start().starts_with("transport"));
     let of_streams = heads.filter(|line| line.contains("msg/s")).count();
-    assert!(table.contains("the clocks of the two ends agree within"), "{table}");
+    assert!(table.contains("one way: from"), "{table}");
     assert_eq!(of_streams, 1, "a pattern has columns of its own: {table}");
 }
 

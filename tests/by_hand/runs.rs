@@ -7,7 +7,13 @@ use super::run_directory::{RunDirectory, assert_all, free_address};
 use crate::{
     fan_in,
     fan_out::available,
-    support::{Running, Verdict, end, listed, only, processes::await_listener, traces},
+    support::{
+        Running, Verdict, end, ipcmark_under, listed,
+        namespaces::{lacking, namespaces},
+        only,
+        processes::await_listener,
+        traces,
+    },
 };
 
 ipcmark_harness::tests![
@@ -18,6 +24,7 @@ ipcmark_harness::tests![
     publishers_are_followers_too,
     a_run_with_only_silent_followers_is_rejected,
     a_follower_with_forever_serves_several_runs,
+    a_follower_in_another_time_namespace_is_measured,
 ];
 
 fn everything_of_the_system_is_measured_by_hand() {
@@ -138,4 +145,34 @@ fn a_follower_with_forever_serves_several_runs() {
     // SAFETY: it is this test's own child.
     unsafe { libc::kill(follower.id(), SIGTERM) };
     follower.end().exits(128 + SIGTERM);
+}
+
+/// Its clock is five seconds ahead. Regression: the offset was not subtracted, and the leader's report was refused.
+fn a_follower_in_another_time_namespace_is_measured() -> Verdict {
+    let own = [namespaces("--time"), vec!["--monotonic", "5"]].concat();
+    if let Some(verdict) = lacking(&own, "true") {
+        return verdict;
+    }
+    let place = RunDirectory::new();
+    let mut follower = ipcmark_under("unshare", &own, "follower --socket");
+    let follower = Running::start(follower.arg(place.path("socket")));
+    let words = "leader -p one-way,throughput -t pipe,shm-ring -w spin -s 64 -n 200 --trials 1";
+    let result = end(&mut place.here(&format!("{words} --format json"))).exits(0).result();
+    follower.end().exits(0);
+    assert_all(&result, Status::Ok);
+    let parts = result.cases.iter().filter_map(|case| only(case).one_way.as_ref());
+    let offsets: Vec<_> = parts.filter_map(|parts| parts.clock_offset).collect();
+    if offsets.is_empty() {
+        return Verdict::Skipped("the two processors never ran at the same time".into());
+    }
+    let ahead_ns = 5_000_000_000;
+    // A comparison that takes longer is given up.
+    assert!(offsets.iter().all(|offset| offset.estimate_ns.abs_diff(ahead_ns) < 1_000_000));
+    for case in &result.cases {
+        let (trial, name) = (only(case), &case.identity.transport);
+        if trial.one_way.as_ref().is_some_and(|parts| parts.clock_offset.is_some()) {
+            assert!(trial.times_ns.min < ahead_ns as u64, "{name}: {:?}", trial.times_ns);
+        }
+    }
+    Verdict::Holds
 }

@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, io::Write, path::PathBuf, time::Duration};
 
 use ipcmark_machine::placement::Placement;
-use ipcmark_results::{Arrivals, ChannelKind, ChannelRecord, Load, Touch};
+use ipcmark_results::{Arrivals, ChannelKind, ChannelRecord, ClockOffset, Load, Touch};
 use ipcmark_transport::{Carrier, Pattern, Role, RunId, Settings, Span, Wait};
 use serde_json::{Value, json};
 
@@ -249,7 +249,7 @@ fn led(traffic: Traffic, thread: ThreadCosts) -> LeaderReport {
         one_way: Some(OneWayReport {
             send: histogram.clone(),
             round_trips: Some(histogram.clone()),
-            clock_offset_ns: Some([-30, 40]),
+            clock_offset: Some(ClockOffset { least_ns: -30, estimate_ns: 4, most_ns: 40 }),
         }),
         stream: Some(StreamReport {
             sent: 20,

@@ -48,10 +48,10 @@ pub fn legend(groups: &[Group]) -> String {
 /// The meaning of a time one way, and its largest possible error.
 fn one_way(groups: &[Group]) -> String {
     let rows = groups.iter().flat_map(|group| &group.rows);
-    let bound = rows.filter_map(Row::clock_bound_ns).max();
+    let bound = rows.filter_map(Row::clock_bound_ns).reduce(f64::max);
     let bound = bound.map_or_else(
         || "the clocks of the two ends could not be compared".into(),
-        |ns| format!("the clocks of the two ends agree within {}", duration(ns as f64)),
+        |ns| format!("their offset, known within {}, is subtracted", duration(ns)),
     );
     format!(
         "one way: from the sender's clock to the receiver's; {bound}. send: the sender's part of it."

@@ -11,9 +11,7 @@ use ipcmark_transport::{Pattern, Span, Wait};
 
 use crate::{
     histogram::new_histogram,
-    model::{
-        Case, ClockOffset, Identity, Load, Offered, RoundRecord, RunResult, Times, Touch, Trial,
-    },
+    model::{Case, Identity, Load, Offered, RoundRecord, RunResult, Times, Touch, Trial},
     stats::median,
     stats::{self, Interval},
     wakefulness::{is_mixed, light_share, stayed_awake},
@@ -401,11 +399,11 @@ impl<'a> Row<'a> {
         median(&calls.map(|parts| parts.send_ns.p50 as f64).collect::<Vec<_>>())
     }
 
-    /// The largest possible error of its times one way, from the clock offset of the ends: the smallest of the trials,
-    /// because all compared the same two clocks; none if they could not be compared.
-    pub fn clock_bound_ns(&self) -> Option<u64> {
+    /// The largest possible error of its times one way, from the comparison of the two clocks: median over the trials;
+    /// none if they could not be compared.
+    pub fn clock_bound_ns(&self) -> Option<f64> {
         let offsets = self.trials.iter().filter_map(|trial| trial.one_way.as_ref()?.clock_offset);
-        offsets.map(ClockOffset::bound_ns).min()
+        median(&offsets.map(|offset| offset.bound_ns() as f64).collect::<Vec<_>>())
     }
 
     /// Each block divided by the probes around it: median over the trials.

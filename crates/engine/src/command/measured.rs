@@ -5,8 +5,8 @@ mod session;
 use hdrhistogram::Histogram;
 use ipcmark_machine::placement::Placement;
 use ipcmark_results::{
-    Answers, Blocks, ClockOffset, Load, Measurement, Offered, OneWayParts, PlacedSamples,
-    QueueDepth, StreamParts, Times, Trial,
+    Answers, Blocks, Load, Measurement, Offered, OneWayParts, PlacedSamples, QueueDepth,
+    StreamParts, Times, Trial,
 };
 use ipcmark_transport::{Carrier, Pattern, Span};
 
@@ -192,8 +192,7 @@ impl Reports {
     /// The results of one-way messages only.
     fn one_way(&self) -> Result<Option<OneWayParts>, String> {
         let Some(report) = &self.leader.one_way else { return Ok(None) };
-        let clock_offset =
-            report.clock_offset_ns.map(|[least_ns, most_ns]| ClockOffset { least_ns, most_ns });
+        let clock_offset = report.clock_offset;
         let (wake_up_ns, wake_up_unknown) = match &self.wake_ups {
             None => (None, None),
             Some(Ok(wake_ups)) => (Some(Times::of(wake_ups)), None),

@@ -13,7 +13,7 @@ use ipcmark_transport::{Error, Wait};
 use super::{
     losses::Losses,
     pacer::{self, Pacer, Sent},
-    probe::Distance,
+    probe::{Distance, ProbePages},
     steps::{self, ClockFree, Sampled},
 };
 use crate::wire::{
@@ -64,6 +64,10 @@ pub(super) trait BlockLoop {
     /// many.
     fn paced(&mut self, slots: &mut [Sent], pacer: &mut Pacer) -> Result<usize, Error> {
         pacer::paced(slots, pacer, |_| self.flagged(0).map(drop))
+    }
+    /// A probe has just found both endpoints running at the same time.
+    fn met(&mut self, _: &mut ProbePages) -> Result<(), Error> {
+        Ok(())
     }
     /// The first turn follows: earlier losses do not count.
     fn start_measuring(&mut self);

@@ -4,16 +4,23 @@
 //!
 //! Messages are marked in batches of a power of two: the first of each batch to arrive, with the number of messages
 //! that had arrived before. A batch of one is a mark per message.
+//!
+//! Both endpoints read the same clock of the system, on two processors. How far the follower's is ahead is measured
+//! before each block and subtracted from its marks: some nanoseconds, or any time if the follower is in another time
+//! namespace.
 
 use ipcmark_fdpass::SocketRendezvous;
 use ipcmark_machine::clock::{now_ns, thread_cpu_ns};
+use ipcmark_results::ClockOffset;
 use ipcmark_transport::{Endpoint, Error, Rendezvous, Span};
 
 use super::{
+    blocks::BlockLoop,
     context::LoopContext,
     follower::{Follower, Next},
     latency::LatencyLeader,
-    message::{BEGIN, COLLECT, Head, MARKED, STREAM, TouchPolicy, exponent},
+    message::{BEGIN, CLOCKS, COLLECT, Head, MARKED, STREAM, TouchPolicy, exponent},
+    probe::ProbePages,
     turns,
 };
 use crate::wire::{FollowerReport, Pass};
@@ -23,6 +30,9 @@ pub(super) const MOST_MARKS: usize = 4096;
 
 /// Marks in one frame, of two numbers each.
 const MARKS_A_FRAME: usize = 128;
+
+/// The clocks are compared at most this often before the warm-up.
+const ATTEMPTS: u32 = 8;
 
 /// The time at which a batch began to arrive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -165,16 +175,50 @@ fn bytes(numbers: &[u64]) -> Vec<u8> {
 pub(super) struct Collector {
     peers: SocketRendezvous,
     aside_ns: u64,
+    /// The comparisons of the two clocks; the last one is that of the next block.
+    clock_offsets: Vec<ClockOffset>,
 }
 
 impl Collector {
-    /// Uses the sockets to the followers; the first follower marks.
-    pub(super) fn new(peers: &SocketRendezvous) -> Result<Self, Error> {
-        Ok(Self { peers: peers.try_clone()?, aside_ns: 0 })
+    /// Uses the sockets to the followers; the first follower marks. Compares the clocks, for the warm-up and for blocks
+    /// without a comparison of their own; on a busy machine that can take several attempts.
+    pub(super) fn new<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
+        ends: &mut LatencyLeader<'_, E, T, RELIABLE>,
+        context: &mut LoopContext<'_>,
+    ) -> Result<Self, Error> {
+        let peers = context.peers.try_clone()?;
+        let mut collector = Self { peers, aside_ns: 0, clock_offsets: Vec::new() };
+        for _ in 0..ATTEMPTS {
+            let Some(pages) = &mut context.probe else { break };
+            collector.compare_clocks(ends, pages)?;
+            if !collector.clock_offsets.is_empty() {
+                break;
+            }
+        }
+        Ok(collector)
+    }
+
+    /// Compares the clocks before a block, once a probe has found both endpoints running. If the comparison is given up,
+    /// the last one holds.
+    pub(super) fn compare_clocks<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
+        &mut self,
+        ends: &mut LatencyLeader<'_, E, T, RELIABLE>,
+        pages: &mut ProbePages,
+    ) -> Result<(), Error> {
+        ends.flagged(CLOCKS)?;
+        let start = thread_cpu_ns();
+        self.clock_offsets.extend(pages.compare_clocks());
+        self.aside_ns += thread_cpu_ns() - start;
+        Ok(())
+    }
+
+    /// The medians of the comparisons; none if there were none.
+    pub(super) fn clock_offset(&self) -> Option<ClockOffset> {
+        ClockOffset::median(&self.clock_offsets)
     }
 
     /// Asks for the marks of the last `sent` messages, in batches of two to the power of `exponent`, and takes
-    /// them.
+    /// them, by the leader's clock.
     pub(super) fn collect<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
         &mut self,
         ends: &mut LatencyLeader<'_, E, T, RELIABLE>,
@@ -187,12 +231,15 @@ impl Collector {
             turns::ask_for_marks(&mut self.peers)?;
         }
         let start = thread_cpu_ns();
-        let marks = Marks::receive(&mut self.peers, sent, exponent);
+        let mut marks = Marks::receive(&mut self.peers, sent, exponent)?;
+        if let Some(offset) = self.clock_offsets.last() {
+            marks.subtract(offset.estimate_ns);
+        }
         self.aside_ns += thread_cpu_ns() - start;
-        marks
+        Ok(marks)
     }
 
-    /// Returns the CPU time of taking marks since the last call.
+    /// Returns the CPU time of comparing clocks and taking marks since the last call.
     pub(super) fn take_aside_ns(&mut self) -> u64 {
         std::mem::take(&mut self.aside_ns)
     }
@@ -222,6 +269,13 @@ impl Marks {
         match in_order && seen().all(|mark| mark.before <= received) {
             true => Ok(Self { batches, received }),
             false => Err(impossible()),
+        }
+    }
+
+    /// Subtracts the offset of the follower's clock. What has arrived stays so.
+    fn subtract(&mut self, ahead_ns: i64) {
+        for mark in self.batches.iter_mut().filter(|mark| mark.at_ns > 0) {
+            mark.at_ns = mark.at_ns.saturating_add_signed(ahead_ns.saturating_neg()).max(1);
         }
     }
 }
@@ -273,6 +327,20 @@ mod tests {
     fn more_than_there_is_room_for_is_counted_and_not_marked() {
         let all: Vec<u64> = (0..MOST_MARKS as u64 + 7).collect();
         assert_eq!(noted(0, &all).received, all.len() as u64);
+    }
+
+    #[test]
+    fn marks_are_those_of_the_leaders_clock() {
+        let marked = |times: [u64; 3], ahead_ns| {
+            let batches = times.map(|at_ns| Mark { at_ns, before: 0 }).to_vec();
+            let mut marks = Marks { batches, received: 2 };
+            marks.subtract(ahead_ns);
+            marks.batches.iter().map(|mark| mark.at_ns).collect::<Vec<_>>()
+        };
+        assert_eq!(marked([1_000, 0, 1_200], 30), [970, 0, 1_170]);
+        assert_eq!(marked([1_000, 0, 1_200], -5_000_000_000), [5_000_001_000, 0, 5_000_001_200]);
+        assert_eq!(marked([1_000, 0, 1_200], i64::MAX), [1, 0, 1], "they have arrived");
+        assert_eq!(marked([1, 0, u64::MAX], i64::MIN)[2], u64::MAX);
     }
 
     #[test]

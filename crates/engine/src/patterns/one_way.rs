@@ -1,5 +1,5 @@
 //! One way: from the sender's clock to the receiver's. Both are the same clock, read on two processors. How far the
-//! two readings can differ is measured before the first turn and stands in the result.
+//! receiver's is ahead is measured before each block, subtracted from its arrivals, and stands in the result.
 //!
 //! In a closed loop every message is answered, and the next follows the answer: nothing is in its way. In an open
 //! loop each message is sent at its time and not answered. The sender's stamp is taken before the message is
@@ -17,7 +17,7 @@ use super::{
     latency::LatencyLeader,
     losses::Losses,
     marks::{self, Collector, MOST_MARKS},
-    message::{CLOCKS, Head, MARKED, STREAM, TouchPolicy, begin},
+    message::{Head, MARKED, STREAM, TouchPolicy, begin},
     pacer::{Pacer, Sent},
     probe::ProbePages,
     steps::{ClockFree, Sampled, send},
@@ -37,13 +37,8 @@ impl PatternLoops for OneWay {
         mut context: LoopContext<'_>,
     ) -> Result<LeaderReport, Error> {
         let mut ends = LatencyLeader::<E, T, RELIABLE>::verified(end, pass, &mut context, false)?;
-        let clock_offset_ns = match &mut context.probe {
-            Some(pages) => compare_clocks(&mut ends, pages)?,
-            None => None,
-        };
-        let collector = Collector::new(context.peers)?;
-        let mut sender = Sender { clock_offset_ns, ..Sender::new(ends, collector) };
-        turns::lead(&mut sender, pass, context)
+        let collector = Collector::new(&mut ends, &mut context)?;
+        turns::lead(&mut Sender::new(ends, collector), pass, context)
     }
 
     fn follow<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
@@ -58,23 +53,6 @@ impl PatternLoops for OneWay {
     }
 }
 
-/// The bounds by which the follower's clock is ahead. On a busy machine the two may not run at the same time, so it
-/// takes several attempts.
-fn compare_clocks<E: Endpoint, T: TouchPolicy, const RELIABLE: bool>(
-    ends: &mut LatencyLeader<'_, E, T, RELIABLE>,
-    pages: &mut ProbePages,
-) -> Result<Option<[i64; 2]>, Error> {
-    for _ in 0..ATTEMPTS {
-        ends.flagged(CLOCKS)?;
-        if let Some(bounds) = pages.compare_clocks() {
-            return Ok(Some(bounds));
-        }
-    }
-    Ok(None)
-}
-
-const ATTEMPTS: u32 = 8;
-
 struct Sender<'a, E, T, const RELIABLE: bool> {
     ends: LatencyLeader<'a, E, T, RELIABLE>,
     collector: Collector,
@@ -85,7 +63,6 @@ struct Sender<'a, E, T, const RELIABLE: bool> {
     calls: Histogram<u64>,
     /// Round trips of answered messages that follow each other at once: from the stamp of one to that of the next.
     round_trips: Histogram<u64>,
-    clock_offset_ns: Option<[i64; 2]>,
     /// The cost of a clock reading: that of its second part at the sender, and of its first part at the receiver.
     reading_ns: f64,
     /// The number of unanswered messages, and of those lost.
@@ -152,6 +129,10 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
         Ok(count)
     }
 
+    fn met(&mut self, pages: &mut ProbePages) -> Result<(), Error> {
+        self.collector.compare_clocks(&mut self.ends, pages)
+    }
+
     fn start_measuring(&mut self) {
         self.ends.start_measuring();
         self.calls.reset();
@@ -177,8 +158,8 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
         let is_known = !self.round_trips.is_empty();
         let round_trips = is_known.then(|| ipcmark_results::encode(&self.round_trips));
         self.ends.complete(report);
-        let clock_offset_ns = self.clock_offset_ns;
-        report.one_way = Some(OneWayReport { send, round_trips, clock_offset_ns });
+        let clock_offset = self.collector.clock_offset();
+        report.one_way = Some(OneWayReport { send, round_trips, clock_offset });
     }
 }
 
@@ -196,7 +177,6 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, REL
             stamps: vec![[u64::MAX; 2]; MOST_SAMPLES],
             calls: ipcmark_results::new_histogram(),
             round_trips: ipcmark_results::new_histogram(),
-            clock_offset_ns: None,
             reading_ns: reading_cost_ns(),
             unanswered: 0,
             lost: 0,
@@ -257,8 +237,8 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, REL
         self.ends.receive_answer(expected).map(drop)
     }
 
-    /// The arrival times of the last `count` messages, and how many did not arrive: those count as waited for until
-    /// now.
+    /// The arrival times of the last `count` messages by the sender's clock, and how many did not arrive: those count as
+    /// waited for until now.
     fn arrivals(&mut self, count: usize) -> Result<(Vec<u64>, u64), Error> {
         let waited_until = now_ns();
         let marks = self.collector.collect(&mut self.ends, count as u64, 0)?;

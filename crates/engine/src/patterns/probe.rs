@@ -15,6 +15,8 @@
 //! After the round trips each endpoint finds out whether another thread of its core works, and the follower tells the
 //! leader, beside its first line.
 
+mod clocks;
+
 use std::{
     hint::spin_loop,
     num::NonZero,
@@ -58,7 +60,7 @@ const LENGTH: NonZero<usize> = NonZero::new(STRIDE * (CHUNKS + 1)).expect("it is
 /// The name of the memory in error messages.
 const PAGES: &str = "the pages of the probes";
 
-/// A probe that takes longer is given up: the two processors do not run at the same time.
+/// A probe or comparison that takes longer is given up: the two processors do not run at the same time.
 const PROBE_TIMEOUT: Duration = Duration::from_micros(200);
 
 /// After this long the follower stops waiting for the leader: the message that called it announced a probe that was
@@ -71,12 +73,6 @@ const POLLS_A_LOOK: u32 = 1 << 10;
 
 /// The number of polls that the follower makes between two looks at the line that the leader seldom writes.
 const POLLS_A_LOOK_FOR_THE_END: u32 = 1 << 5;
-
-/// The number of exchanges in a clock comparison.
-const COMPARISONS: u32 = 64;
-
-/// A comparison that takes longer ends with the exchanges made so far.
-const COMPARISON_PATIENCE: Duration = Duration::from_millis(5);
 
 /// The bits of the step within a word.
 const STEP_BITS: u32 = 16;
@@ -224,51 +220,17 @@ impl ProbePages {
         Some(())
     }
 
-    /// The leader's part of a clock comparison: the bounds by which the follower's clock is ahead. The follower
-    /// reads its clock between two of our readings; the result is the intersection of many such intervals. None if
-    /// the follower did not come.
-    pub(crate) fn compare_clocks(&mut self) -> Option<[i64; 2]> {
-        self.probe += 1;
-        let deadline = now_ns() + COMPARISON_PATIENCE.as_nanos() as u64;
-        let mut step = (self.probe << STEP_BITS) + 1;
-        let mut bounds: Option<[i64; 2]> = None;
-        for _ in 0..COMPARISONS {
-            let before = now_ns();
-            if self.round_trips(0, &mut step, 1, deadline).is_none() {
-                break;
-            }
-            let after = now_ns();
-            let theirs = self.their_word().load(Ordering::Relaxed);
-            let ahead = |ours: u64| theirs.wrapping_sub(ours) as i64;
-            bounds = Some(narrower(bounds, [ahead(after), ahead(before)]));
-        }
-        self.over().store(self.probe, Ordering::Release);
-        bounds
-    }
-
-    /// The follower's part of a clock comparison.
-    pub(crate) fn tell_clock(&mut self) {
-        let mut expected = ((self.probe + 1) << STEP_BITS) + 1;
-        for _ in 0..COMPARISONS {
-            match self.answer(0, expected, |page| {
-                // Ordered by the release store of the step that follows.
-                page.their_word().store(now_ns(), Ordering::Relaxed);
-            }) {
-                Some(seen) => expected = seen + 2,
-                None => return,
-            }
-        }
-        while !self.is_over(expected) {
-            spin_loop();
-        }
-    }
-
-    /// What the follower tells, beside the first word: in a clock comparison its clock's reading, in a probe its number
-    /// and, in the lowest bit, whether the follower's core is shared.
+    /// What the follower tells, beside the first word: the number of the probe and, in the lowest bit, whether the
+    /// follower's core is shared.
     fn their_word(&self) -> &AtomicU64 {
-        // SAFETY: eight bytes behind the word of the first line, which is as long as a page and is only used through
-        // atomics.
-        unsafe { self.pages.add(size_of::<AtomicU64>()).cast::<AtomicU64>().as_ref() }
+        self.word_of_first_page(1)
+    }
+
+    /// One of the words behind that of the first line, for what the follower tells.
+    fn word_of_first_page(&self, at: usize) -> &AtomicU64 {
+        debug_assert!(at < STRIDE / size_of::<AtomicU64>());
+        // SAFETY: the word lies within the first page, which is only used through atomics.
+        unsafe { self.pages.cast::<AtomicU64>().add(at).as_ref() }
     }
 
     /// The follower's part of a probe: answers until the leader ends it.
@@ -277,28 +239,37 @@ impl ProbePages {
         for line in 0..CHUNKS {
             let count = if line == 0 { ARRIVAL + 1 + CHUNK } else { 1 + CHUNK };
             for _ in 0..count {
-                match self.answer(line, expected, |_| ()) {
+                match self.answer(line, expected) {
                     Some(seen) => expected = seen + 2,
                     None => return,
                 }
             }
         }
-        let told = (expected >> STEP_BITS) << 1 | u64::from(self.core.is_shared());
+        let is_shared = self.core.is_shared();
+        self.tell(expected, is_shared);
+        self.await_end(expected);
+    }
+
+    /// Tells the leader that the follower has done its part of the probe of this step, and whether its core is shared.
+    fn tell(&self, step: u64, is_shared: bool) {
+        let told = (step >> STEP_BITS) << 1 | u64::from(is_shared);
         self.their_word().store(told, Ordering::Release);
-        while !self.is_over(expected) {
+    }
+
+    fn await_end(&mut self, step: u64) {
+        while !self.is_over(step) {
             spin_loop();
         }
     }
 
     /// Answers one step on a line: `expected`, or a step of a later probe if the message that announced an earlier
-    /// one was lost. Runs `first` before that. None if the probe is over.
+    /// one was lost. None if the probe is over.
     #[inline(always)]
-    fn answer(&mut self, line: usize, expected: u64, first: impl Fn(&Self)) -> Option<u64> {
+    fn answer(&mut self, line: usize, expected: u64) -> Option<u64> {
         let (mut polls, mut since_ns): (u32, Option<u64>) = (0, None);
         loop {
             let seen = self.word(line).load(Ordering::Acquire);
             if seen >= expected && seen % 2 == 1 {
-                first(self);
                 self.word(line).store(seen + 1, Ordering::Release);
                 return Some(seen);
             }
@@ -341,13 +312,6 @@ impl Drop for ProbePages {
     }
 }
 
-/// The intersection of two intervals. If they are disjoint, a clock has jumped: then the gap between them.
-fn narrower(known: Option<[i64; 2]>, [least, most]: [i64; 2]) -> [i64; 2] {
-    let Some([known_least, known_most]) = known else { return [least, most] };
-    let (least, most) = (least.max(known_least), most.min(known_most));
-    [least.min(most), most.max(least)]
-}
-
 fn memory() -> Result<OwnedFd, Error> {
     let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
     let fd = memfd_create("ipcmark-probe", flags).map_err(|e| Error::scarce("create", PAGES, e))?;
@@ -376,7 +340,7 @@ mod tests {
 
     use super::*;
 
-    fn pages() -> (ProbePages, ProbePages) {
+    pub(super) fn pages() -> (ProbePages, ProbePages) {
         let fd = memory().unwrap();
         (ProbePages::map(&fd).unwrap(), ProbePages::map(&fd).unwrap())
     }
@@ -396,7 +360,7 @@ mod tests {
         // It answers the first step only.
         let first = (1 << STEP_BITS) + 1;
         let met = thread::scope(|scope| {
-            let answering = scope.spawn(|| follower.answer(0, first, |_| ()).is_some());
+            let answering = scope.spawn(|| follower.answer(0, first).is_some());
             assert_eq!(leader.measure(), Distance::Apart);
             answering.join().unwrap()
         });
@@ -452,25 +416,6 @@ mod tests {
             follower.their_word().store(7 << 1 | u64::from(is_shared), Ordering::Release);
             assert_eq!(leader.their_core(deadline), Some(is_shared));
         }
-    }
-
-    #[test]
-    fn clocks_are_compared_between_two_readings() {
-        assert_eq!(narrower(None, [-30, 40]), [-30, 40]);
-        assert_eq!(narrower(Some([-30, 40]), [-20, 50]), [-20, 40]);
-        assert_eq!(narrower(Some([-30, -10]), [20, 50]), [-10, 20], "a clock has jumped");
-        let (mut leader, mut follower) = pages();
-        assert_eq!(leader.compare_clocks(), None, "nobody came");
-        // Both endpoints of one process have one clock; on a busy machine a comparison can be given up.
-        let mut bounds = None;
-        while bounds.is_none() {
-            thread::scope(|scope| {
-                scope.spawn(|| follower.tell_clock());
-                bounds = leader.compare_clocks();
-            });
-        }
-        let [least, most] = bounds.unwrap();
-        assert!(least <= 0 && most >= 0, "{least} {most}");
     }
 
     #[test]

@@ -19,6 +19,7 @@ use super::{
     losses::Losses,
     marks::{self, Collector, MOST_MARKS, Mark, Marks},
     message::{Head, STREAM, TouchPolicy, begin},
+    probe::ProbePages,
     steps::{ClockFree, Sampled, send},
     turns,
 };
@@ -54,8 +55,9 @@ impl PatternLoops for Throughput {
         pass: &Pass,
         mut context: LoopContext<'_>,
     ) -> Result<LeaderReport, Error> {
-        let ends = LatencyLeader::<E, T, RELIABLE>::verified(end, pass, &mut context, true)?;
-        let (collector, has_one_clock) = (Collector::new(context.peers)?, context.probe.is_some());
+        let mut ends = LatencyLeader::<E, T, RELIABLE>::verified(end, pass, &mut context, true)?;
+        let collector = Collector::new(&mut ends, &mut context)?;
+        let has_one_clock = context.probe.is_some();
         turns::lead(&mut Sender::new(ends, collector, has_one_clock), pass, context)
     }
 
@@ -139,6 +141,10 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
 
     fn clock_free(&mut self, _: u64) -> Result<ClockFree, Error> {
         Err(needs_clock())
+    }
+
+    fn met(&mut self, pages: &mut ProbePages) -> Result<(), Error> {
+        self.collector.compare_clocks(&mut self.ends, pages)
     }
 
     fn start_measuring(&mut self) {

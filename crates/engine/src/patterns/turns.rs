@@ -194,7 +194,11 @@ fn announced(
     meter: &mut CostMeter,
 ) -> Result<Distance, Error> {
     ends.flagged(message::PROBE)?;
-    Ok(meter.around_probe(|| pages.measure()))
+    let distance = meter.around_probe(|| pages.measure());
+    if distance != Distance::Apart {
+        ends.met(pages)?;
+    }
+    Ok(distance)
 }
 
 /// The leader's channel to its followers between turns.

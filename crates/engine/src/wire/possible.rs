@@ -1,7 +1,7 @@
 //! Bounds for a worker's reports. A worker can be another user's, or run a library that corrupts its memory: a
 //! report must be possible for a process that had the given time, or it is rejected.
 
-use ipcmark_results::ChannelRecord;
+use ipcmark_results::{ChannelRecord, ClockOffset};
 
 use super::{
     blocks::{Block, SampleGroup},
@@ -75,7 +75,7 @@ impl LeaderReport {
         are_possible_blocks(blocks, most, self.offered.is_some())
             && self.offered.as_ref().is_none_or(|offered| offered.is_possible(most))
             && are_possible_samples(samples, blocks)
-            && self.one_way.as_ref().is_none_or(|one_way| one_way.is_possible(most))
+            && self.one_way.as_ref().is_none_or(OneWayReport::is_possible)
             && self.stream.as_ref().is_none_or(|stream| stream.is_possible(most))
             && traffic.is_possible(most)
             && costs.is_possible(most)
@@ -100,12 +100,11 @@ impl OfferedReport {
 }
 
 impl OneWayReport {
-    /// One machine's clocks cannot differ by more than the duration of the case.
-    fn is_possible(&self, most: u64) -> bool {
-        let is_offset = |offset: &[i64; 2]| {
-            offset[0] <= offset[1] && offset.iter().all(|ns| ns.unsigned_abs() <= most)
-        };
-        self.clock_offset_ns.as_ref().is_none_or(is_offset)
+    /// The follower can be in another time namespace, so any offset is possible.
+    fn is_possible(&self) -> bool {
+        self.clock_offset.is_none_or(|ClockOffset { least_ns, estimate_ns, most_ns }| {
+            least_ns <= estimate_ns && estimate_ns <= most_ns
+        })
     }
 }
 
@@ -254,6 +253,11 @@ mod tests {
         }
     }
 
+    fn compared(clock_offset: ClockOffset) -> OneWayReport {
+        let (send, clock_offset) = (String::new(), Some(clock_offset));
+        OneWayReport { send, round_trips: None, clock_offset }
+    }
+
     fn report() -> LeaderReport {
         LeaderReport {
             blocks: vec![block(10), block(20)],
@@ -278,14 +282,17 @@ mod tests {
 
     #[test]
     fn impossible_reports_of_a_leader_are_rejected() {
-        let lies: [fn(&mut LeaderReport); 23] = [
+        let lies: [fn(&mut LeaderReport); 24] = [
             |report| report.blocks[1].samples = 1001,
             |report| report.blocks[1].sleeps = None,
             |report| report.samples[1] = SampleGroup { awake: false, ..group(None) },
             |report| {
-                let (send, clock_offset_ns) = (String::new(), Some([9, -9]));
-                let round_trips = None;
-                report.one_way = Some(OneWayReport { send, round_trips, clock_offset_ns });
+                report.one_way =
+                    Some(compared(ClockOffset { least_ns: 9, estimate_ns: 9, most_ns: -9 }));
+            },
+            |report| {
+                report.one_way =
+                    Some(compared(ClockOffset { least_ns: -9, estimate_ns: 10, most_ns: 9 }));
             },
             |report| {
                 let (sent, received) = (5, 6);

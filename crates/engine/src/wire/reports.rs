@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ipcmark_machine::conditions::WatchedProcess;
-use ipcmark_results::{ChannelRecord, ContextSwitches, PageFaults};
+use ipcmark_results::{ChannelRecord, ClockOffset, ContextSwitches, PageFaults};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -64,8 +64,8 @@ pub(crate) struct OneWayReport {
     /// Round trips from the stamp of one message to that of the next, encoded likewise; none if the next one does not
     /// follow the answer at once.
     pub round_trips: Option<String>,
-    /// The bounds by which the follower's clock is ahead of the leader's; none if they could not be compared.
-    pub clock_offset_ns: Option<[i64; 2]>,
+    /// How far the follower's clock is ahead of the leader's; none if they could not be compared.
+    pub clock_offset: Option<ClockOffset>,
 }
 
 /// The messages of a stream, over all blocks and only those.

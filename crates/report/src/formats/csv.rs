@@ -77,6 +77,9 @@ const TRIAL: &[CsvColumn<Trial>] = &[
     ("one_way_wake_up_ns_p99", |trial| {
         one_way(trial, |parts| Some(parts.wake_up_ns.as_ref()?.p99 as i64))
     }),
+    ("one_way_clock_offset_ns", |trial| {
+        one_way(trial, |parts| Some(parts.clock_offset?.estimate_ns))
+    }),
     ("one_way_clock_offset_least_ns", |trial| {
         one_way(trial, |parts| Some(parts.clock_offset?.least_ns))
     }),

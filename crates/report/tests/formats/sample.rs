@@ -45,7 +45,7 @@ pub fn with_parts_of(pattern: Pattern, trial: Trial) -> Trial {
         round_trip_ns: Some(trial.times_ns.clone()),
         wake_up_ns: None,
         wake_up_unknown: None,
-        clock_offset: Some(ClockOffset { least_ns: -30, most_ns: 45 }),
+        clock_offset: Some(ClockOffset { least_ns: -30, estimate_ns: 5, most_ns: 45 }),
     };
     let depth = Some(QueueDepth { p50: 128, max: 700 });
     let stream = StreamParts { counted: 10_000, depth, ..StreamParts::default() };

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::times::Times;
+use crate::stats::median;
 
 /// The parts of a message's way, and the offset of the two clocks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,19 +29,39 @@ pub struct OneWayParts {
     pub clock_offset: Option<ClockOffset>,
 }
 
-/// Bounds of the offset between two processors' clocks: times one way can be wrong by as much.
+/// How far the receiver's clock is ahead of the sender's: medians over the comparisons before the blocks of a trial.
+///
+/// The estimate of each comparison is subtracted from the arrivals of the block that follows. It assumes that a cache line
+/// travels as fast there as back; without that assumption a time one way can be wrong by what is between the estimate and
+/// the bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockOffset {
     /// The least offset; negative if the clock may be behind.
     pub least_ns: i64,
+    /// The offset that was subtracted. In files of earlier versions 0, because none was.
+    #[serde(default)]
+    pub estimate_ns: i64,
     /// The greatest offset.
     pub most_ns: i64,
 }
 
 impl ClockOffset {
+    /// The medians of several comparisons; none of none.
+    pub fn median(compared: &[Self]) -> Option<Self> {
+        let median = |of: fn(&Self) -> i64| {
+            let figures: Vec<f64> = compared.iter().map(|offset| of(offset) as f64).collect();
+            median(&figures).map(|ns| ns.round() as i64)
+        };
+        Some(Self {
+            least_ns: median(|offset| offset.least_ns)?,
+            estimate_ns: median(|offset| offset.estimate_ns)?,
+            most_ns: median(|offset| offset.most_ns)?,
+        })
+    }
+
     /// The largest possible error of a time one way, in nanoseconds.
     pub fn bound_ns(self) -> u64 {
-        self.least_ns.unsigned_abs().max(self.most_ns.unsigned_abs())
+        self.least_ns.abs_diff(self.estimate_ns).max(self.most_ns.abs_diff(self.estimate_ns))
     }
 }
 

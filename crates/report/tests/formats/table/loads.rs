@@ -77,7 +77,7 @@ fn one_way_looks_like_this() {
     assert!(text.contains("one-way · 1,000 B · spin   one way in µs"), "{text}");
     let cells = row(&text, "shm-ring").join(" ");
     assert!(cells.starts_with("shm-ring 0.980 1.00"), "nothing is halved: {cells}");
-    assert!(text.contains("the clocks of the two ends agree within 45.0 ns"), "{text}");
+    assert!(text.contains("their offset, known within 40.0 ns, is subtracted"), "{text}");
     assert!(
         text.contains("one-way · 1,000 B · spin  fastest in its one trial shm-ring, 980 ns"),
         "{text}"
