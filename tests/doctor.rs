@@ -91,6 +91,13 @@ fn measured_figures_are_consistent() {
             distances.iter().map(|distance| distance["share"].as_f64().unwrap()).sum();
         assert!(shares > 0.0 && shares <= 1.000_001, "{pair}");
         assert!(pair["over_time"].as_str().unwrap().chars().count() <= 60);
+        let clocks = &pair["clock_offset"];
+        // On a busy machine the two processors may never run at the same time.
+        if !clocks.is_null() {
+            let [low, middle, high, bound] = ["p5_ns", "p50_ns", "p95_ns", "bound_ns"]
+                .map(|name| clocks[name].as_f64().unwrap());
+            assert!(low <= middle && middle <= high && bound >= 0.0, "{clocks}");
+        }
     }
 }
 

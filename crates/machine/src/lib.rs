@@ -8,6 +8,7 @@ pub mod cache;
 pub mod calls;
 pub mod cgroup;
 pub mod clock;
+pub mod clock_offset;
 mod clock_step;
 pub mod conditions;
 pub mod counters;

@@ -1,5 +1,7 @@
-//! Two threads of this process on two processors, to measure the distance between the processors, and the time of a
-//! hand-over between sleeping threads.
+//! Two threads of this process on two processors, to measure the distance between the processors, how far the clock of
+//! one is ahead, and the time of a hand-over between sleeping threads.
+
+mod clocks;
 
 use std::{
     hint::spin_loop,
@@ -14,6 +16,7 @@ use std::{
 
 use ipcmark_transport::Error;
 
+pub use self::clocks::clock_offsets;
 use crate::{clock::now_ns, pin::Pin};
 
 /// Round trips of a probe: 2 µs if the processors are near, 30 µs if they are far apart.
@@ -38,18 +41,21 @@ const POLLS_A_LOOK: u32 = 1 << 10;
 /// # Errors
 /// A thread cannot be started, or cannot be pinned to its processor.
 pub fn probes(cpus: (u32, u32), duration: Duration) -> Result<Vec<f64>, Error> {
-    let count = (duration.as_nanos() as u64).div_ceil(PERIOD_NS);
-    let lead = |line: &SharedLine| {
-        let start = now_ns();
-        let probe = |n| {
-            while now_ns() < start + n * PERIOD_NS {
-                spin_loop();
-            }
-            line.probe()
-        };
-        (0..count).map(probe).collect()
-    };
+    let lead = |line: &SharedLine| in_each_period(duration, || line.probe());
     on_both(cpus, lead, SharedLine::reflect)
+}
+
+/// Measures once in each [`PERIOD_NS`] of this duration, spinning in between.
+fn in_each_period<R>(duration: Duration, mut measure: impl FnMut() -> R) -> Vec<R> {
+    let count = (duration.as_nanos() as u64).div_ceil(PERIOD_NS);
+    let start = now_ns();
+    let mut measured = |n| {
+        while now_ns() < start + n * PERIOD_NS {
+            spin_loop();
+        }
+        measure()
+    };
+    (0..count).map(&mut measured).collect()
 }
 
 /// Nanoseconds of round trips between two threads that sleep until they are woken, `most` at most.
@@ -134,7 +140,7 @@ impl SharedLine {
     /// Nanoseconds a round trip, or [`PATIENCE_NS`].
     fn probe(&self) -> f64 {
         let deadline = now_ns() + PATIENCE_NS;
-        let burst = |count| (0..count).all(|_| self.round_trip(deadline));
+        let burst = |count| (0..count).all(|_| self.round_trip(deadline).is_some());
         if burst(ARRIVAL) {
             let start = now_ns();
             if burst(ROUND_TRIPS) {
@@ -144,20 +150,21 @@ impl SharedLine {
         PATIENCE_NS as f64
     }
 
-    /// One round trip; false if the deadline has passed.
-    fn round_trip(&self, deadline: u64) -> bool {
-        let answer = self.next_odd().wrapping_add(1);
+    /// One round trip, with the returned number; none if the deadline has passed.
+    fn round_trip(&self, deadline: u64) -> Option<u32> {
+        let asked = self.next_odd();
+        let answer = asked.wrapping_add(1);
         // Release and acquire pair as in a transport that hands a payload over with the number.
-        self.number.store(answer.wrapping_sub(1), Ordering::Release);
+        self.number.store(asked, Ordering::Release);
         let mut polls: u32 = 0;
         while self.number.load(Ordering::Acquire) != answer {
             polls = polls.wrapping_add(1);
             if polls.is_multiple_of(POLLS_A_LOOK) && now_ns() > deadline {
-                return false;
+                return None;
             }
             spin_loop();
         }
-        true
+        Some(asked)
     }
 
     fn next_odd(&self) -> u32 {
@@ -166,14 +173,27 @@ impl SharedLine {
 
     /// The spinning follower.
     fn reflect(&self) {
+        while self.answer().is_some() {}
+    }
+
+    /// Answers the leader's next number, and returns it; none once the leader has ended.
+    #[inline(always)]
+    fn answer(&self) -> Option<u32> {
         while !self.is_over.load(Ordering::Acquire) {
             let seen = self.number.load(Ordering::Acquire);
             if seen % 2 == 1 {
                 self.number.store(seen.wrapping_add(1), Ordering::Release);
-            } else {
-                spin_loop();
+                return Some(seen);
             }
+            spin_loop();
         }
+        None
+    }
+
+    /// True if the leader has ended, or has sent another number since this one was answered.
+    fn has_moved_on(&self, answered: u32) -> bool {
+        self.is_over.load(Ordering::Acquire)
+            || self.number.load(Ordering::Acquire) != answered.wrapping_add(1)
     }
 
     /// One round trip to a follower that sleeps.
@@ -231,7 +251,7 @@ mod tests {
     use crate::topology;
 
     /// The first and the last processor; the same one if there is only one.
-    fn cpus() -> (u32, u32) {
+    pub(super) fn cpus() -> (u32, u32) {
         let cpus = topology::usable().unwrap();
         (cpus[0].id, cpus[cpus.len() - 1].id)
     }

@@ -1,10 +1,11 @@
-//! The measurements of the machine: several turns of hiccups, probes and hand-overs, so that every part
-//! covers the whole time.
+//! The measurements of the machine: several turns of hiccups, probes, clock comparisons and hand-overs, so that every
+//! part covers the whole time.
 
 use std::time::Duration;
 
 use ipcmark_machine::{
     clock,
+    clock_offset::Offset,
     conditions::{self, Conditions, Processes, Snapshot},
     hiccups::{self, Hiccups},
     pair,
@@ -14,6 +15,7 @@ use ipcmark_machine::{
 };
 use ipcmark_transport::Error;
 
+use super::clocks::ClockSpread;
 use crate::distances::DistanceShares;
 use crate::progress::ProgressLine;
 
@@ -22,7 +24,8 @@ const TURNS: u32 = 5;
 
 /// The parts of a turn, in percent; the rest is for the canary and the start of threads.
 const HICCUPS: u32 = 34;
-const PROBES: u32 = 38;
+const PROBES: u32 = 36;
+const CLOCKS: u32 = 2;
 const SHARED_CORES: u32 = 8;
 const HAND_OVERS: u32 = 15;
 
@@ -64,6 +67,8 @@ pub(super) struct MeasuredPair {
     pub probes: usize,
     /// Their distances.
     pub division: DistanceShares,
+    /// How far the second one's clock was ahead, if they were compared.
+    pub clocks: Option<ClockSpread>,
 }
 
 /// A busy thread of another program.
@@ -94,8 +99,7 @@ pub(super) fn examine(cpus: &[Cpu], duration: Duration) -> Result<Examination, E
 /// A measurement in progress.
 struct RunningMeasurement {
     ids: Vec<u32>,
-    /// The pairs, each with its probes.
-    pairs: Vec<(ProbedPair, Vec<f64>)>,
+    pairs: Vec<ProbedPair>,
     hiccups: Vec<Hiccups>,
     /// The processors of the first pair, or the only one, each with its bursts.
     cores: Vec<(u32, Vec<f64>)>,
@@ -113,7 +117,7 @@ impl RunningMeasurement {
             links.first().map_or(vec![cpus[0].id], |link| vec![link.cpus.0, link.cpus.1]);
         Ok(Self {
             ids: cpus.iter().map(|cpu| cpu.id).collect(),
-            pairs: links.into_iter().map(|link| (link, Vec::new())).collect(),
+            pairs: links,
             hiccups: Vec::new(),
             cores: measured.into_iter().map(|cpu| (cpu, Vec::new())).collect(),
             hand_overs_ns: Vec::new(),
@@ -129,7 +133,7 @@ impl RunningMeasurement {
         show("hiccups of the processors", 0);
         self.add_hiccups(hiccups::watch(&self.ids, time * HICCUPS / 100)?);
         show("distances between processors", 1);
-        self.add_probes(time * PROBES / 100)?;
+        self.add_probes(time * PROBES / 100, time * CLOCKS / 100)?;
         show("sharing of the cores", 2);
         self.add_bursts(time * SHARED_CORES / 100)?;
         show("hand-overs between sleeping threads", 3);
@@ -144,16 +148,17 @@ impl RunningMeasurement {
         }
     }
 
-    /// Probes the pairs. The first pair gets half of the time, or all of it if it is alone.
-    fn add_probes(&mut self, time: Duration) -> Result<(), Error> {
+    /// Probes the pairs and compares their clocks. The first pair gets half of the times, or all if it is alone.
+    fn add_probes(&mut self, probing: Duration, comparing: Duration) -> Result<(), Error> {
         let others = self.pairs.len().saturating_sub(1) as u32;
-        for (at, (link, probes)) in self.pairs.iter_mut().enumerate() {
-            let part = match (at, others) {
+        for (at, pair) in self.pairs.iter_mut().enumerate() {
+            let part = |time: Duration| match (at, others) {
                 (0, 0) => time,
                 (0, _) => time / 2,
                 _ => time / (2 * others),
             };
-            probes.extend(pair::probes(link.cpus, part)?);
+            pair.probes.extend(pair::probes(pair.cpus, part(probing))?);
+            pair.clock_offsets.extend(pair::clock_offsets(pair.cpus, part(comparing))?);
         }
         Ok(())
     }
@@ -168,18 +173,19 @@ impl RunningMeasurement {
     }
 
     fn add_hand_overs(&mut self, time: Duration) -> Result<(), Error> {
-        let cpus = self.pairs.first().map_or((self.ids[0], self.ids[0]), |(link, _)| link.cpus);
+        let cpus = self.pairs.first().map_or((self.ids[0], self.ids[0]), |pair| pair.cpus);
         self.hand_overs_ns.extend(pair::hand_overs(cpus, time, MOST_HAND_OVERS)?);
         Ok(())
     }
 
     fn finish(mut self) -> Result<Examination, Error> {
         self.canary_ns.push(conditions::canary_on(self.ids[0])?);
-        let pair = |(link, probes): (ProbedPair, Vec<f64>)| MeasuredPair {
-            cpus: link.cpus,
-            relation: link.relation,
-            probes: probes.len(),
-            division: DistanceShares::of(&probes),
+        let pair = |pair: ProbedPair| MeasuredPair {
+            cpus: pair.cpus,
+            relation: pair.relation,
+            probes: pair.probes.len(),
+            division: DistanceShares::of(&pair.probes),
+            clocks: ClockSpread::of(&pair.clock_offsets),
         };
         Ok(Examination {
             conditions: Snapshot::now(&[]).since(&self.start),
@@ -194,15 +200,22 @@ impl RunningMeasurement {
     }
 }
 
-/// Two processors to be probed.
+/// Two processors to be probed, with what was measured so far.
 struct ProbedPair {
     cpus: (u32, u32),
     relation: Relation,
+    probes: Vec<f64>,
+    clock_offsets: Vec<Offset>,
 }
 
 impl ProbedPair {
     fn between(first: &Cpu, second: &Cpu) -> Self {
-        Self { cpus: (first.id, second.id), relation: first.relation(second) }
+        Self {
+            cpus: (first.id, second.id),
+            relation: first.relation(second),
+            probes: Vec::new(),
+            clock_offsets: Vec::new(),
+        }
     }
 }
 

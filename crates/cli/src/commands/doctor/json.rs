@@ -90,6 +90,14 @@ fn pair(pair: &MeasuredPair) -> Value {
         "distances": distances.collect::<Vec<_>>(),
         "changes_per_second": pair.division.changes_per_second,
         "over_time": pair.division.over_time,
+        "clock_offset": pair.clocks.map(|clocks| {
+            json!({
+                "p5_ns": clocks.p5_ns,
+                "p50_ns": clocks.p50_ns,
+                "p95_ns": clocks.p95_ns,
+                "bound_ns": clocks.bound_ns,
+            })
+        }),
     })
 }
 

@@ -7,7 +7,7 @@ use ipcmark_machine::{
 };
 use ipcmark_report::duration;
 
-use super::examination::Examination;
+use super::{clocks::ClockSpread, examination::Examination};
 use crate::distances::{DistanceShares, percent};
 
 /// A measured fact.
@@ -22,6 +22,11 @@ const MEASURED: &[Measured] = &[
         name: "distances",
         source: "round trips of a cache line between pinned threads",
         examine: examine_distances,
+    },
+    Measured {
+        name: "clocks",
+        source: "readings of the clock on both processors, while a cache line goes to and fro",
+        examine: examine_clocks,
     },
     Measured {
         name: "hiccups",
@@ -136,6 +141,28 @@ fn by_host(effect: Effect, system: &System) -> Effect {
              bare metal",
         ),
     }
+}
+
+/// Several times what was seen between two processors of one machine.
+const FAR_APART_NS: f64 = 100.0;
+
+fn examine_clocks(examination: &Examination, _: &System) -> Option<Examined> {
+    let compared = examination.pairs.iter().filter_map(|pair| Some((pair.cpus, pair.clocks?)));
+    let compared: Vec<((u32, u32), ClockSpread)> = compared.collect();
+    let words = |((first, second), clocks): &((u32, u32), ClockSpread)| {
+        format!("cpu {second} is ahead of cpu {first} by {}", clocks.words())
+    };
+    let value = compared.iter().map(words).collect::<Vec<_>>().join("; ");
+    let largest_ns = compared.iter().map(|(_, clocks)| clocks.largest_ns()).reduce(f64::max)?;
+    let effect = || {
+        Effect::new(
+            Weight::Reservation,
+            &[Question::Spinning],
+            "times that a program takes on two processors and subtracts are wrong by as much; from messages one way \
+             ipcmark subtracts it",
+        )
+    };
+    Some(Examined::harmless(value).with((largest_ns > FAR_APART_NS).then(effect)))
 }
 
 const HICCUPS: [f64; 2] = [0.01, 0.1];

@@ -1,5 +1,6 @@
 //! `ipcmark doctor`: is this machine fit to measure on?
 
+mod clocks;
 mod diagnosis;
 mod examination;
 mod issue;

@@ -52,7 +52,12 @@ fn core(cpu: u32, shared: usize) -> CoreSharing {
 fn pair(probes: &[(f64, usize)]) -> MeasuredPair {
     let probes: Vec<f64> = probes.iter().flat_map(|(ns, count)| vec![*ns; *count]).collect();
     let division = DistanceShares::of(&probes);
-    MeasuredPair { cpus: (0, 1), relation: Relation::Cache, probes: probes.len(), division }
+    let (relation, clocks) = (Relation::Cache, Some(clocks(-12.0, 15.0)));
+    MeasuredPair { cpus: (0, 1), relation, probes: probes.len(), division, clocks }
+}
+
+fn clocks(p5_ns: f64, p95_ns: f64) -> ClockSpread {
+    ClockSpread { p5_ns, p50_ns: 0.0, p95_ns, bound_ns: 40.0 }
 }
 
 fn system(hypervisor: Option<&str>) -> System {
@@ -84,10 +89,12 @@ fn each_cause_shows_in_its_fact_and_in_no_other() {
     use Question::{Sleeping, Spinning, Tails};
     use Weight::{Reservation, Unfit};
     type Change = fn(&mut Examination);
-    let causes: [(Change, &str, Weight, Question); 17] = [
+    let causes: [(Change, &str, Weight, Question); 19] = [
         (|it| it.pairs[0] = pair(&[(61.0, 900), (430.0, 100)]), "distances", Reservation, Spinning),
         (|it| it.pairs[0] = pair(&[(61.0, 950), (2e5, 50)]), "distances", Reservation, Tails),
         (|it| it.pairs[0] = pair(&[(61.0, 400), (2e5, 600)]), "distances", Unfit, Spinning),
+        (|it| it.pairs[0].clocks = Some(clocks(-2e9, 1.0)), "clocks", Reservation, Spinning),
+        (|it| it.pairs[0].clocks = Some(clocks(0.0, 101.0)), "clocks", Reservation, Spinning),
         (|it| it.hiccups[1].gaps[0].total_ns = SECOND / 50, "hiccups", Reservation, Tails),
         (|it| it.hiccups[1].gaps[0].total_ns = SECOND / 5, "hiccups", Unfit, Tails),
         (|it| it.hiccups[0].longest_ns = 4_000_000, "hiccups", Reservation, Tails),
