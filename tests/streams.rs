@@ -191,7 +191,10 @@ fn all_patterns_stand_in_one_run() {
     }
     let heads = table.lines().filter(|line| line.trim_start().starts_with("transport"));
     let of_streams = heads.filter(|line| line.contains("msg/s")).count();
-    assert!(table.contains("one way: from"), "{table}");
+    // The legend is wrapped. On a busy machine the two processors may never run at the same time.
+    let words = table.split_whitespace().collect::<Vec<_>>().join(" ");
+    let says = |about_clocks| words.contains(about_clocks);
+    assert!(says("their offset, known within") || says("could not be compared"), "{table}");
     assert_eq!(of_streams, 1, "a pattern has columns of its own: {table}");
 }
 
