@@ -256,6 +256,17 @@ mod tests {
         (cpus[0].id, cpus[cpus.len() - 1].id)
     }
 
+    /// Repeats a measurement until both processors ran at the same time: a busy machine does that only now and then.
+    pub(super) fn until_they_meet<R>(mut measure: impl FnMut() -> Option<R>) -> R {
+        let watchdog = now_ns() + 120_000_000_000;
+        loop {
+            if let Some(measured) = measure() {
+                return measured;
+            }
+            assert!(now_ns() < watchdog, "they were apart for two minutes");
+        }
+    }
+
     #[test]
     fn probes_come_in_equal_intervals() {
         let probes = probes(cpus(), Duration::from_millis(20)).unwrap();
@@ -269,12 +280,11 @@ mod tests {
         if first == last {
             return;
         }
-        // A busy machine runs both at the same time only now and then.
-        let watchdog = now_ns() + 120_000_000_000;
         let is_near = |ns: &f64| *ns < PATIENCE_NS as f64;
-        while !probes((first, last), Duration::from_millis(20)).unwrap().iter().any(is_near) {
-            assert!(now_ns() < watchdog, "all probes for two minutes were apart");
-        }
+        until_they_meet(|| {
+            let probes = probes((first, last), Duration::from_millis(20)).unwrap();
+            probes.iter().any(is_near).then_some(())
+        });
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use ipcmark_machine::clock_offset::Offset;
 use ipcmark_report::duration;
-use ipcmark_results::stats::percentile;
+use ipcmark_results::{ClockOffset, stats::percentile};
 
 /// How far the clock of the second processor of a pair was ahead, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,7 +23,7 @@ impl ClockSpread {
         let estimates: Vec<f64> = offsets.iter().map(|offset| offset.estimate_ns as f64).collect();
         let bound = |offset: &Offset| {
             let Offset { least_ns, estimate_ns, most_ns } = *offset;
-            estimate_ns.abs_diff(least_ns).max(most_ns.abs_diff(estimate_ns)) as f64
+            ClockOffset { least_ns, estimate_ns, most_ns }.bound_ns() as f64
         };
         let bounds: Vec<f64> = offsets.iter().map(bound).collect();
         Some(Self {
