@@ -8,6 +8,7 @@ use std::{
     num::NonZero,
     os::fd::{AsFd, OwnedFd},
     ptr::{self, NonNull},
+    slice,
     sync::atomic::{AtomicU32, Ordering},
     time::Duration,
 };
@@ -32,11 +33,24 @@ use super::{
 };
 use crate::wire::{FollowerReport, LeaderReport, Pass, Traffic};
 
-/// The distance of the payload from the control words, which are on a cache line of their own.
-const HEAD: usize = 128;
+/// A cache line.
+const LINE: usize = 64;
+
+/// The bytes of the control words.
+const WORDS: usize = 8;
+
+/// The distance of a payload that does not fit beside the control words: processors fetch lines in pairs.
+const APART: usize = 128;
 
 /// A sleep ends by itself after this long, so that a worker can be told that its peer was killed.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// The offset of the payload. It shares the line of the control words if it fits there, so that a hop moves one line. A
+/// longer one has lines of its own: the receiver polls the line of the words, and takes it away from a sender that still
+/// writes there.
+fn offset(payload: usize) -> usize {
+    if WORDS + payload <= LINE { WORDS } else { APART }
+}
 
 /// The memory of a reference: one word that alternates between the two, and a payload that changes its owner with
 /// it.
@@ -53,7 +67,8 @@ impl Bare {
         let sleeps = settings.wait != Wait::Spin;
         // A futex reference has no payload.
         let payload = if sleeps { 0 } else { settings.payload };
-        let length = NonZero::new((HEAD + payload).next_multiple_of(4096)).expect("not 0");
+        let length =
+            NonZero::new((offset(payload) + payload).next_multiple_of(4096)).expect("not 0");
         let fd = match settings.role {
             Role::Leader => {
                 let fd = memory(length.get())?;
@@ -87,15 +102,20 @@ impl Bare {
         unsafe { self.memory.add(4).cast::<AtomicU32>().as_ref() }
     }
 
+    /// The address of the payload.
+    #[inline(always)]
+    fn at(&self) -> *mut u8 {
+        // SAFETY: the mapping is longer than the offset.
+        unsafe { self.memory.add(offset(self.payload)) }.as_ptr()
+    }
+
     /// Writes the payload and publishes it.
     #[inline(always)]
     fn send(&self, number: u32, flags: u32) {
         if self.payload > 0 {
             // SAFETY: the payload lies within the mapping, after the words; the other endpoint reads it only once
             // the word below has this number.
-            let payload = unsafe {
-                std::slice::from_raw_parts_mut(self.memory.add(HEAD).as_ptr(), self.payload)
-            };
+            let payload = unsafe { slice::from_raw_parts_mut(self.at(), self.payload) };
             WholeMessage::write(Head { seq: u64::from(number), flags }, payload);
         }
         self.flags().store(flags, Ordering::Relaxed);
@@ -119,8 +139,7 @@ impl Bare {
         let flags = self.flags().load(Ordering::Relaxed);
         if self.payload > 0 {
             // SAFETY: as above; the other endpoint writes it only once this one has answered.
-            let payload =
-                unsafe { std::slice::from_raw_parts(self.memory.add(HEAD).as_ptr(), self.payload) };
+            let payload = unsafe { slice::from_raw_parts(self.at(), self.payload) };
             if !WholeMessage::read(Head { seq: u64::from(number), flags }, payload) {
                 return Err(Error::new("read", "the reference's memory", "it holds other bytes"));
             }
@@ -236,4 +255,20 @@ fn memory(length: usize) -> Result<OwnedFd, Error> {
         .map_err(|e| Error::os("create", "the reference's memory", e))?;
     ftruncate(&fd, length as i64).map_err(|e| Error::os("size", "the reference's memory", e))?;
     Ok(fd)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression: 16 B had a line of their own, so that rows which move one line were 0.39 of the least possible.
+    #[test]
+    fn a_payload_shares_the_line_of_the_words_where_it_fits_and_else_has_none_of_theirs() {
+        for payload in [1, 16, 48, LINE - WORDS] {
+            assert_eq!((offset(payload), (offset(payload) + payload).div_ceil(LINE)), (WORDS, 1));
+        }
+        for payload in [LINE - WORDS + 1, LINE, 4096] {
+            assert!(offset(payload).is_multiple_of(2 * LINE) && offset(payload) > 0, "{payload}");
+        }
+    }
 }
