@@ -15,6 +15,7 @@ pub mod counters;
 pub mod descendants;
 pub mod facts;
 pub mod files;
+pub mod floor;
 pub mod hiccups;
 pub mod hypervisor;
 pub mod idle;

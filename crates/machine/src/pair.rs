@@ -2,6 +2,7 @@
 //! one is ahead, and the time of a hand-over between sleeping threads.
 
 mod clocks;
+mod floor;
 
 use std::{
     hint::spin_loop,
@@ -16,14 +17,11 @@ use std::{
 
 use ipcmark_transport::Error;
 
-pub use self::clocks::clock_offsets;
+pub use self::{clocks::clock_offsets, floor::probes};
 use crate::{clock::now_ns, pin::Pin};
 
-/// Round trips of a probe: 2 µs if the processors are near, 30 µs if they are far apart.
-const ROUND_TRIPS: u32 = 64;
-
-/// Round trips before them, which bring the line to both processors.
-const ARRIVAL: u32 = 8;
+/// The bits of the steps of one probe or comparison.
+const STEP_BITS: u32 = 16;
 
 /// A probe that takes longer is given up: the processors do not run at the same time.
 pub const PATIENCE_NS: u64 = 200_000;
@@ -34,16 +32,6 @@ pub const PERIOD_NS: u64 = 250_000;
 
 /// The number of polls between two clock readings of the leader: a successful probe hardly ever reads it.
 const POLLS_A_LOOK: u32 = 1 << 10;
-
-/// Nanoseconds of a round trip of a cache line between two processors, each the mean of a short burst, one in each
-/// [`PERIOD_NS`]. [`PATIENCE_NS`] if the processors did not run at the same time.
-///
-/// # Errors
-/// A thread cannot be started, or cannot be pinned to its processor.
-pub fn probes(cpus: (u32, u32), duration: Duration) -> Result<Vec<f64>, Error> {
-    let lead = |line: &SharedLine| in_each_period(duration, || line.probe());
-    on_both(cpus, lead, SharedLine::reflect)
-}
 
 /// Measures once in each [`PERIOD_NS`] of this duration, spinning in between.
 fn in_each_period<R>(duration: Duration, mut measure: impl FnMut() -> R) -> Vec<R> {
@@ -56,6 +44,11 @@ fn in_each_period<R>(duration: Duration, mut measure: impl FnMut() -> R) -> Vec<
         measure()
     };
     (0..count).map(&mut measured).collect()
+}
+
+/// The first step of what the leader asked for with this number, on lines of its own.
+fn first_step(asked: u32) -> u64 {
+    u64::from(asked) << STEP_BITS
 }
 
 /// Nanoseconds of round trips between two threads that sleep until they are woken, `most` at most.
@@ -137,19 +130,6 @@ impl Drop for EndOnDrop<'_> {
 }
 
 impl SharedLine {
-    /// Nanoseconds a round trip, or [`PATIENCE_NS`].
-    fn probe(&self) -> f64 {
-        let deadline = now_ns() + PATIENCE_NS;
-        let burst = |count| (0..count).all(|_| self.round_trip(deadline).is_some());
-        if burst(ARRIVAL) {
-            let start = now_ns();
-            if burst(ROUND_TRIPS) {
-                return (now_ns() - start) as f64 / f64::from(ROUND_TRIPS);
-            }
-        }
-        PATIENCE_NS as f64
-    }
-
     /// One round trip, with the returned number; none if the deadline has passed.
     fn round_trip(&self, deadline: u64) -> Option<u32> {
         let asked = self.next_odd();
@@ -169,11 +149,6 @@ impl SharedLine {
 
     fn next_odd(&self) -> u32 {
         self.number.load(Ordering::Relaxed).wrapping_add(1) | 1
-    }
-
-    /// The spinning follower.
-    fn reflect(&self) {
-        while self.answer().is_some() {}
     }
 
     /// Answers the leader's next number, and returns it; none once the leader has ended.
@@ -265,33 +240,6 @@ mod tests {
             }
             assert!(now_ns() < watchdog, "they were apart for two minutes");
         }
-    }
-
-    #[test]
-    fn probes_come_in_equal_intervals() {
-        let probes = probes(cpus(), Duration::from_millis(20)).unwrap();
-        assert_eq!(probes.len(), 80);
-        assert!(probes.iter().all(|ns| *ns > 0.0 && *ns <= PATIENCE_NS as f64), "{probes:?}");
-    }
-
-    #[test]
-    fn processors_that_run_at_the_same_time_are_not_apart() {
-        let (first, last) = cpus();
-        if first == last {
-            return;
-        }
-        let is_near = |ns: &f64| *ns < PATIENCE_NS as f64;
-        until_they_meet(|| {
-            let probes = probes((first, last), Duration::from_millis(20)).unwrap();
-            probes.iter().any(is_near).then_some(())
-        });
-    }
-
-    #[test]
-    fn probes_between_threads_on_one_processor_are_apart_and_end() {
-        let cpu = cpus().0;
-        let probes = probes((cpu, cpu), Duration::from_millis(20)).unwrap();
-        assert!(probes.contains(&(PATIENCE_NS as f64)), "{probes:?}");
     }
 
     #[test]

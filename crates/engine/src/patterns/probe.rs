@@ -2,10 +2,8 @@
 //! between their two processors costs at this moment. One runs before and after every block, and so gives the
 //! distance at which the block was measured.
 //!
-//! A floor round trip passes one cache line to and fro, without contract, engine or transport. Its time depends on
-//! the line, by tens of percent: the line's home in the processor follows from its physical address. So a probe
-//! consists of chunks, each on a line of another page, and reports their median, which an interrupt in one of them
-//! does not change either.
+//! A floor round trip passes one cache line to and fro, without contract, engine or transport, on eight lines side by
+//! side ([`floor`]).
 //!
 //! Each line holds one word: the number of the probe in its upper bits, the step in its lower. The leader writes
 //! odd steps, the follower even ones. One more line holds the number of the last probe that is over: when the
@@ -13,7 +11,7 @@
 //! its probe over and returns; so neither waits for the other forever.
 //!
 //! After the round trips each endpoint finds out whether another thread of its core works, and the follower tells the
-//! leader, beside its first line.
+//! leader, beside its first word.
 
 mod clocks;
 
@@ -28,6 +26,7 @@ use std::{
 
 use ipcmark_machine::{
     clock::{now_ns, reading_cost_ns},
+    floor::{self, LINES, STRIDE},
     shared_core::CoreWatch,
 };
 use ipcmark_transport::{Error, Rendezvous, Role};
@@ -41,21 +40,12 @@ use nix::{
     unistd::ftruncate,
 };
 
-/// The distance between two lines: a page of any size that the processor has. If pages can be large, lines have
-/// different offsets in their pages, because otherwise all would be in one set of the cache.
-const STRIDE: usize = if cfg!(target_arch = "x86_64") { 4096 } else { (64 << 10) + 128 };
+/// The round trips before the first that count, in which both endpoints arrive.
+const ARRIVAL: u32 = 8;
 
-/// The number of chunks of a probe, each on a line of its own.
-const CHUNKS: usize = 8;
-
-/// The round trips of a chunk: long compared with a clock reading, short compared with an interrupt.
-const CHUNK: u64 = 12;
-
-/// The round trips before the first chunk, in which both endpoints arrive.
-const ARRIVAL: u64 = 8;
-
-/// The lines of the chunks, and the one with the number of the last probe that is over.
-const LENGTH: NonZero<usize> = NonZero::new(STRIDE * (CHUNKS + 1)).expect("it is not 0");
+/// The bytes of the memory: the lines of the floor, the one with the number of the last probe that is over, and what the
+/// follower tells.
+const LENGTH: NonZero<usize> = NonZero::new(4096).expect("it is not 0");
 
 /// The name of the memory in error messages.
 const PAGES: &str = "the pages of the probes";
@@ -104,7 +94,7 @@ pub(crate) struct ProbePages {
     pages: NonNull<u8>,
     /// The number of the last probe.
     probe: u64,
-    /// The leader's cost of a clock reading, which every chunk includes once.
+    /// The leader's cost of a clock reading, which the time of every line includes once.
     reading_ns: f64,
     core: CoreWatch,
 }
@@ -139,16 +129,21 @@ impl ProbePages {
         Ok(Self { pages: pages.cast(), probe: 0, reading_ns, core })
     }
 
+    /// The word of a line.
     fn word(&self, line: usize) -> &AtomicU64 {
-        debug_assert!(line <= CHUNKS);
-        // SAFETY: the line lies within the mapping, which lives as long as `self`, is aligned and zeroed, and is only
+        self.word_at(line * (STRIDE / size_of::<AtomicU64>()))
+    }
+
+    fn word_at(&self, at: usize) -> &AtomicU64 {
+        debug_assert!(at < LENGTH.get() / size_of::<AtomicU64>());
+        // SAFETY: the word lies within the mapping, which lives as long as `self`, is aligned and zeroed, and is only
         // used through atomics.
-        unsafe { self.pages.add(line * STRIDE).cast::<AtomicU64>().as_ref() }
+        unsafe { self.pages.cast::<AtomicU64>().add(at).as_ref() }
     }
 
     /// The number of the last probe that is over.
     fn over(&self) -> &AtomicU64 {
-        self.word(CHUNKS)
+        self.word(LINES)
     }
 
     /// The leader's part, after it has called the follower.
@@ -162,7 +157,7 @@ impl ProbePages {
 
     /// None if the probe is given up.
     fn distance(&mut self, deadline: u64) -> Option<Distance> {
-        let ns = self.chunks(deadline)?;
+        let ns = self.floor(deadline)?;
         let is_shared = self.core.is_shared();
         let is_their_core_shared = self.their_core(deadline)?;
         Some(match is_shared || is_their_core_shared {
@@ -185,24 +180,17 @@ impl ProbePages {
         }
     }
 
-    /// A floor round trip in nanoseconds: the median of the chunks; none if the probe is given up.
-    fn chunks(&self, deadline: u64) -> Option<f64> {
-        let mut chunks = [0.0; CHUNKS];
+    /// A floor round trip in nanoseconds; none if the probe is given up.
+    fn floor(&self, deadline: u64) -> Option<f64> {
         let mut step = (self.probe << STEP_BITS) + 1;
         self.round_trips(0, &mut step, ARRIVAL, deadline)?;
-        for (line, chunk) in chunks.iter_mut().enumerate() {
-            // The first round trip on a line brings it into this processor's cache.
-            self.round_trips(line, &mut step, 1, deadline)?;
-            let start = now_ns();
-            self.round_trips(line, &mut step, CHUNK, deadline)?;
-            *chunk = ((now_ns() - start) as f64 - self.reading_ns).max(1.0) / CHUNK as f64;
-        }
-        chunks.sort_by(f64::total_cmp);
-        Some((chunks[CHUNKS / 2 - 1] + chunks[CHUNKS / 2]) / 2.0)
+        floor::measure(self.reading_ns, |line, count| {
+            self.round_trips(line, &mut step, count, deadline)
+        })
     }
 
     /// Runs `count` round trips on a line, starting with this step; none if the deadline has passed.
-    fn round_trips(&self, line: usize, step: &mut u64, count: u64, deadline: u64) -> Option<()> {
+    fn round_trips(&self, line: usize, step: &mut u64, count: u32, deadline: u64) -> Option<()> {
         let word = self.word(line);
         for _ in 0..count {
             // Release and acquire pair as in a transport that hands over a payload with the word.
@@ -223,27 +211,19 @@ impl ProbePages {
     /// What the follower tells, beside the first word: the number of the probe and, in the lowest bit, whether the
     /// follower's core is shared.
     fn their_word(&self) -> &AtomicU64 {
-        self.word_of_first_page(1)
-    }
-
-    /// One of the words behind that of the first line, for what the follower tells.
-    fn word_of_first_page(&self, at: usize) -> &AtomicU64 {
-        debug_assert!(at < STRIDE / size_of::<AtomicU64>());
-        // SAFETY: the word lies within the first page, which is only used through atomics.
-        unsafe { self.pages.cast::<AtomicU64>().add(at).as_ref() }
+        self.word_at(1)
     }
 
     /// The follower's part of a probe: answers until the leader ends it.
     pub(crate) fn reflect(&mut self) {
         let mut expected = ((self.probe + 1) << STEP_BITS) + 1;
-        for line in 0..CHUNKS {
-            let count = if line == 0 { ARRIVAL + 1 + CHUNK } else { 1 + CHUNK };
-            for _ in 0..count {
-                match self.answer(line, expected) {
-                    Some(seen) => expected = seen + 2,
-                    None => return,
-                }
-            }
+        let mut answer = |line| {
+            expected = self.answer(line, expected)? + 2;
+            Some(())
+        };
+        let arrived = (0..ARRIVAL).try_for_each(|_| answer(0));
+        if arrived.and_then(|()| floor::answer(answer)).is_none() {
+            return;
         }
         let is_shared = self.core.is_shared();
         self.tell(expected, is_shared);

@@ -11,14 +11,11 @@ use std::{
 
 use ipcmark_transport::Error;
 
-use super::{PATIENCE_NS, SharedLine, in_each_period, on_both};
+use super::{PATIENCE_NS, SharedLine, first_step, in_each_period, on_both};
 use crate::{
     clock::now_ns,
     clock_offset::{Offset, Readings, exchange},
 };
-
-/// The bits of the steps of one comparison.
-const STEP_BITS: u32 = 16;
 
 /// How far the clock of the second processor is ahead, compared once in each [`PERIOD_NS`](super::PERIOD_NS). There are
 /// fewer comparisons if the processors do not always run at the same time.
@@ -73,11 +70,6 @@ impl ClockLine {
     fn told(&self) -> MutexGuard<'_, Option<(u32, Readings)>> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The first step of the comparison that the leader asked for with this number.
-fn first_step(asked: u32) -> u64 {
-    u64::from(asked) << STEP_BITS
 }
 
 #[cfg(test)]

@@ -4,10 +4,9 @@
 //! machine stand in one of a few physical relations at a time, which last for milliseconds, so the
 //! probes of a run gather around a few values; see [`Distances::of`].
 //!
-//! The probe should be the median over eight parts of the burst, each on a cache line of another
-//! page. With the mean, one interrupt of 33 µs turned 130 ns into 650 ns in 3 % of the bursts: a
-//! class that never lasted. With the median, 0.1 % of the blocks were mixed instead of 4 %. Single
-//! lines also have different floors, from 117 to 187 ns on one machine.
+//! A probe should be a mean over several cache lines that lie side by side, because their homes in the processor
+//! differ, and without the longest times: with the mean of all, one interrupt of 33 µs turned 130 ns into 650 ns in 3 % of
+//! the bursts, a class that never lasted, and 4 % of the blocks were mixed instead of 0.1 %.
 
 use std::{fmt, ops::RangeInclusive};
 

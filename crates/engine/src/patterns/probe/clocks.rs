@@ -10,8 +10,8 @@ use ipcmark_results::ClockOffset;
 
 use super::{PROBE_TIMEOUT, ProbePages, STEP_BITS};
 
-/// The first of the words of the first page in which the follower leaves its readings: on other lines than its step.
-const FIRST_READING: usize = 16;
+/// The first of the words in which the follower leaves its readings, behind the lines of the floor.
+const FIRST_READING: usize = 256;
 
 impl ProbePages {
     /// The leader's part, after it has called the follower; none if the comparison is given up.
@@ -33,7 +33,7 @@ impl ProbePages {
         self.word(0).store(step, Ordering::Release);
         let ours = exchange(self.word(0), step + 1, &|| now_ns() > deadline)?;
         self.their_core(deadline)?;
-        let reading = |at| self.word_of_first_page(FIRST_READING + at).load(Ordering::Relaxed);
+        let reading = |at| self.word_at(FIRST_READING + at).load(Ordering::Relaxed);
         Some([ours, std::array::from_fn(reading)])
     }
 
@@ -45,7 +45,7 @@ impl ProbePages {
         if let Some(readings) = exchange(self.word(0), arrived + 2, &is_over) {
             // Ordered by what is told then.
             for (at, ns) in readings.into_iter().enumerate() {
-                self.word_of_first_page(FIRST_READING + at).store(ns, Ordering::Relaxed);
+                self.word_at(FIRST_READING + at).store(ns, Ordering::Relaxed);
             }
             self.tell(arrived, false);
         }
