@@ -5,8 +5,8 @@
 //! without blocks at the reference distance. Instead the block's own probes are a covariate, weighted by the row's
 //! elasticity: with all blocks kept, the standard deviation of the medians of 100 ms fell from 5.8 % to 1.6 %.
 //!
-//! A probe must be comparable to those of other sessions. The floor of one cache line depends on its location in the
-//! machine, so a probe takes the median over lines of several pages.
+//! A probe must be comparable to those of other sessions. The floor of one cache line depends on its home in the
+//! machine, so a probe takes the mean of lines that lie side by side.
 
 use super::location::median;
 
@@ -14,8 +14,8 @@ use super::location::median;
 const LEAST_CHANGE: f64 = 0.02;
 
 /// The same in standard deviations of a probe: a smaller difference may be the probes' own noise, which biases slopes
-/// towards 0.
-const LEAST_DEVIATIONS: f64 = 4.0;
+/// towards 0. Where noise is all that there is, fewer than one pair in a thousand differs by this much.
+const LEAST_DEVIATIONS: f64 = 3.0;
 
 /// The fewest slopes that make an estimate.
 const LEAST_SLOPES: usize = 20;
