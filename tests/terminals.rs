@@ -30,7 +30,9 @@ fn a_locale_without_utf8_gets_ascii() {
     assert!(other.contains("½ round trip in µs") && other.contains("× floor"), "{other}");
     let head = ascii.lines().find(|line| line.contains("x floor")).unwrap();
     let row = ascii.lines().find(|line| line.trim_start().starts_with("tcp ")).unwrap();
-    assert_eq!(head.find("+-").map(|at| at + 2), row.find(" %").map(|at| at + 2), "{ascii}");
+    // The last column is flush right, so both are as long as each other if `+-` was given two columns. On a busy machine a
+    // row can have no interval.
+    assert_eq!(head.len(), row.len(), "{ascii}");
 }
 
 fn files_and_programs_get_utf8_in_any_locale() {
