@@ -33,6 +33,9 @@ fn a_locale_without_utf8_gets_ascii() {
     // The last column is flush right, so both are as long as each other if `+-` was given two columns. On a busy machine a
     // row can have no interval.
     assert_eq!(head.len(), row.len(), "{ascii}");
+    if let Some(percent) = row.find(" %") {
+        assert_eq!(head.find("+-"), Some(percent), "{ascii}");
+    }
 }
 
 fn files_and_programs_get_utf8_in_any_locale() {

@@ -5,12 +5,9 @@
 //! for that: when only one took the time before and after each exchange, as it is often done, the ways there seemed about
 //! 20 ns longer than the ways back.
 
-use std::{
-    hint::spin_loop,
-    sync::atomic::{AtomicU64, Ordering},
-};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::clock::now_ns;
+use crate::{clock::now_ns, floor::await_step};
 
 /// The number of ways there, and of ways back, that are compared.
 pub const WAYS: usize = 64;
@@ -39,14 +36,7 @@ pub struct Offset {
 pub fn exchange(line: &AtomicU64, first: u64, gives_up: &dyn Fn() -> bool) -> Option<Readings> {
     let (mut readings, mut expected) = ([0; WAYS + 1], first);
     for reading in &mut readings {
-        let mut polls: u32 = 0;
-        while line.load(Ordering::Acquire) != expected {
-            polls = polls.wrapping_add(1);
-            if polls.is_multiple_of(POLLS_A_LOOK) && gives_up() {
-                return None;
-            }
-            spin_loop();
-        }
+        await_step(line, expected, POLLS_A_LOOK, gives_up)?;
         *reading = now_ns();
         line.store(expected + 1, Ordering::Release);
         expected += 2;

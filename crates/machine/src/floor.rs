@@ -6,6 +6,11 @@
 //! 512 bytes. So a floor is made of lines that lie side by side: the mean of eight, 128 bytes apart, was the same within
 //! 1.5 % wherever they began; the median of eight lines on eight pages was not, by 7 % (standard deviations).
 
+use std::{
+    hint::spin_loop,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
 use crate::clock::now_ns;
 
 /// The number of lines.
@@ -39,6 +44,26 @@ pub fn measure(
 #[inline(always)]
 pub fn answer(mut answer: impl FnMut(usize) -> Option<()>) -> Option<()> {
     (0..LINES).try_for_each(|line| (0..=TIMED).try_for_each(|_| answer(line)))
+}
+
+/// Waits for a step; none if it is given up, which is asked for once in so many polls.
+#[inline(always)]
+pub fn await_step(
+    word: &AtomicU64,
+    step: u64,
+    polls_a_look: u32,
+    gives_up: impl Fn() -> bool,
+) -> Option<()> {
+    let mut polls: u32 = 0;
+    // Release and acquire pair as in a transport that hands a payload over with the word.
+    while word.load(Ordering::Acquire) != step {
+        polls = polls.wrapping_add(1);
+        if polls.is_multiple_of(polls_a_look) && gives_up() {
+            return None;
+        }
+        spin_loop();
+    }
+    Some(())
 }
 
 /// The mean of the middle half: half of the lines can have near homes, and an interrupt at either end delays one line.

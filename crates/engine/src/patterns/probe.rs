@@ -26,7 +26,7 @@ use std::{
 
 use ipcmark_machine::{
     clock::{now_ns, reading_cost_ns},
-    floor::{self, LINES, STRIDE},
+    floor::{self, LINES, STRIDE, await_step},
     shared_core::CoreWatch,
 };
 use ipcmark_transport::{Error, Rendezvous, Role};
@@ -193,16 +193,8 @@ impl ProbePages {
     fn round_trips(&self, line: usize, step: &mut u64, count: u32, deadline: u64) -> Option<()> {
         let word = self.word(line);
         for _ in 0..count {
-            // Release and acquire pair as in a transport that hands over a payload with the word.
             word.store(*step, Ordering::Release);
-            let mut polls: u32 = 0;
-            while word.load(Ordering::Acquire) != *step + 1 {
-                polls = polls.wrapping_add(1);
-                if polls.is_multiple_of(POLLS_A_LOOK) && now_ns() > deadline {
-                    return None;
-                }
-                spin_loop();
-            }
+            await_step(word, *step + 1, POLLS_A_LOOK, || now_ns() > deadline)?;
             *step += 2;
         }
         Some(())

@@ -1,7 +1,6 @@
 //! The distance between the two processors.
 
 use std::{
-    hint::spin_loop,
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
@@ -11,7 +10,7 @@ use ipcmark_transport::Error;
 use super::{PATIENCE_NS, POLLS_A_LOOK, SharedLine, first_step, in_each_period, on_both};
 use crate::{
     clock::{now_ns, reading_cost_ns},
-    floor::{self, LINES},
+    floor::{self, LINES, await_step},
 };
 
 /// The number of polls between two looks of the follower whether the probe is given up.
@@ -74,26 +73,6 @@ impl FloorLines {
             });
         }
     }
-}
-
-/// Waits for a step; none if it is given up, which is asked for once in so many polls.
-#[inline(always)]
-fn await_step(
-    word: &AtomicU64,
-    step: u64,
-    polls_a_look: u32,
-    gives_up: impl Fn() -> bool,
-) -> Option<()> {
-    let mut polls: u32 = 0;
-    // Release and acquire pair as in a transport that hands a payload over with the word.
-    while word.load(Ordering::Acquire) != step {
-        polls = polls.wrapping_add(1);
-        if polls.is_multiple_of(polls_a_look) && gives_up() {
-            return None;
-        }
-        spin_loop();
-    }
-    Some(())
 }
 
 #[cfg(test)]
