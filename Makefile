@@ -5,10 +5,10 @@ RESULT ?= results/bench.json
 RUNS ?= 20
 N ?= 10000
 REPORT ?= $(basename $(RESULT)).html
-# The Cargo profile for modules that are crates: `quick` builds without optimisation, for tests, and is never measured.
+# How modules are built: `quick` is without optimisation, for tests, and is never measured.
 export MODULE_PROFILE ?= release
 MODULE_DIR ?= target/$(MODULE_PROFILE)/modules
-MODULE_BUILD ?= target/modules
+MODULE_BUILD ?= target/$(MODULE_PROFILE)/module-build
 # The development build of the command; `make test` has made it already, with the features that its tests need.
 PYTHON_BUILD ?= build --package ipcmark-cli
 

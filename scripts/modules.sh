@@ -5,7 +5,8 @@
 #   modules.sh MODULE_DIR BUILD_DIR NAME     the module of one folder of modules/
 #   modules.sh MODULE_DIR BUILD_DIR --bare   the bare programs; --generated: only generated sources
 #
-# MODULE_PROFILE is the Cargo profile for modules that are crates: release, or quick, which must not be measured.
+# MODULE_PROFILE is release, or quick: without optimisation, for tests, never to be measured. Each has a BUILD_DIR of
+# its own.
 set -eu
 
 module_dir=$1
@@ -43,7 +44,7 @@ if ! grep -qsx "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD/modules" "$build_dir/CMakeCac
 fi
 
 cmake --log-level=NOTICE -S modules -B "$build_dir" -DIPCMARK_MODULE_DIR="$module_dir" \
-    -DIPCMARK_CARGO_PROFILE="${MODULE_PROFILE:-release}" >/dev/null
+    -DIPCMARK_PROFILE="${MODULE_PROFILE:-release}" >/dev/null
 
 if [ -n "$what" ] && reason=$(sed -n "s/^modules: left out \($what: .*\)/\1/p" "$build_dir/summary" | grep .); then
     echo "modules: cannot build $reason" >&2

@@ -11,11 +11,11 @@ find_program(IPCMARK_CARGO cargo HINTS "$ENV{HOME}/.cargo/bin")
 # crates, so that a dependency of several is compiled once.
 function(ipcmark_cargo target option made copy)
     set(folder "${PROJECT_BINARY_DIR}/crates")
-    set(built "${folder}/${IPCMARK_CARGO_TARGET}/${IPCMARK_CARGO_PROFILE}")
+    set(built "${folder}/${IPCMARK_CARGO_TARGET}/${IPCMARK_PROFILE}")
     get_filename_component(stem "${made}" NAME_WE)
     get_filename_component(place "${copy}" DIRECTORY)
     add_custom_command(OUTPUT "${built}/${made}"
-        COMMAND ${cargo} build --profile ${IPCMARK_CARGO_PROFILE} --quiet ${option} ${manifest} --target-dir "${folder}"
+        COMMAND ${cargo} build --profile ${IPCMARK_PROFILE} --quiet ${option} ${manifest} --target-dir "${folder}"
             $<$<BOOL:${IPCMARK_CARGO_TARGET}>:--target=${IPCMARK_CARGO_TARGET}>
         DEPENDS Cargo.toml Cargo.lock DEPFILE "${built}/${stem}.d" COMMAND_EXPAND_LISTS
         COMMENT "Building ${target} with Cargo, which takes a minute" VERBATIM)
@@ -24,9 +24,9 @@ function(ipcmark_cargo target option made copy)
         COMMAND ${CMAKE_COMMAND} -E copy "${built}/${made}" "${copy}"
         DEPENDS "${built}/${made}" COMMENT "Copying ${copy}" VERBATIM)
     # Make reads from the folder of a target which files it depends on, and keeps those of one profile only.
-    add_custom_target(${target}-${IPCMARK_CARGO_PROFILE} ${ARGN} DEPENDS "${copy}")
+    add_custom_target(${target}-${IPCMARK_PROFILE} ${ARGN} DEPENDS "${copy}")
     add_custom_target(${target} ${ARGN})
-    add_dependencies(${target} ${target}-${IPCMARK_CARGO_PROFILE})
+    add_dependencies(${target} ${target}-${IPCMARK_PROFILE})
 endfunction()
 
 # Defines the Cargo command for the crate of a folder, without flags of the environment or of .cargo/config.toml.
