@@ -273,5 +273,5 @@ fn failed(errno: Errno, operation: &'static str, object: &'static str) -> Error 
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

@@ -83,7 +83,7 @@ pub fn half(window: u32) -> u32 {
     (window / 2).max(1)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use proptest::prelude::*;
 
