@@ -21,7 +21,7 @@ fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some(KEEPER_COMMAND) {
         ipcmark_engine::keep(&registry());
     }
-    ipcmark_harness::main(vec![
+    let tests = vec![
         Test::new("every_follower_answers_every_message", every_follower_answers),
         Test::new("lost_answers_are_counted_for_whom_they_miss", lost_answers_are_counted),
         Test::new("a_silent_follower_gets_everything_and_answers_nothing", silent_follower),
@@ -38,7 +38,9 @@ fn main() -> ExitCode {
         Test::new("a_stream_that_is_lost_whole_is_repeated", publishers::lose_whole_streams),
         Test::new("a_published_message_that_comes_twice_fails_the_case", publishers::repeat),
         Test::new("who_does_not_hear_the_demand_fails_the_case", publishers::do_not_hear),
-    ])
+    ];
+    // They mostly wait for timeouts.
+    ipcmark_harness::main_at_once(tests, 8)
 }
 
 fn asked(name: &'static str, subscribers: u32) -> MeasurementRequest {
