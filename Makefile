@@ -98,9 +98,9 @@ format:
 browser:
 	@sh scripts/deps.sh browser
 
-# Properties of results are tried with a quarter of proptest's usual cases, which are others each time. Without this
-# make's flags: the make that a test runs would look for a share of its jobs.
-unit: export PROPTEST_CASES ?= 64
+# Properties of results are tried with a tenth of proptest's usual cases, which are others each time. Without this make's
+# flags: the make that a test runs would look for a share of its jobs.
+unit: export PROPTEST_CASES ?= 24
 unit: browser modules
 	MAKEFLAGS= IPCMARK_MODULE_PATH=$(abspath $(MODULE_DIR)) $(CARGO) test --locked --workspace --no-fail-fast
 
