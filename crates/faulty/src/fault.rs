@@ -132,7 +132,7 @@ pub enum Act {
     Chatter,
     /// Writes endlessly from a second thread.
     ChatterOn,
-    /// Writes 64 KiB every millisecond, endlessly, and does nothing else.
+    /// Writes endlessly and does nothing else.
     ChatterAndHang,
     /// Starts a long-lived process.
     Start,
