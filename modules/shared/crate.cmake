@@ -23,10 +23,7 @@ function(ipcmark_cargo target option made copy)
         COMMAND ${CMAKE_COMMAND} -E make_directory "${place}"
         COMMAND ${CMAKE_COMMAND} -E copy "${built}/${made}" "${copy}"
         DEPENDS "${built}/${made}" COMMENT "Copying ${copy}" VERBATIM)
-    # Make reads from the folder of a target which files it depends on, and keeps those of one profile only.
-    add_custom_target(${target}-${IPCMARK_PROFILE} ${ARGN} DEPENDS "${copy}")
-    add_custom_target(${target} ${ARGN})
-    add_dependencies(${target} ${target}-${IPCMARK_PROFILE})
+    add_custom_target(${target} ${ARGN} DEPENDS "${copy}")
 endfunction()
 
 # Defines the Cargo command for the crate of a folder, without flags of the environment or of .cargo/config.toml.
