@@ -19,8 +19,9 @@ use std::{
 use ipcmark_transport::{Pattern, Span, Wait};
 
 use crate::{
+    groups::groups,
     model::{Load, RunResult, Trial},
-    rows::{Figure, Row, groups},
+    rows::{Figure, Row},
 };
 
 /// The question to answer.

@@ -5,8 +5,9 @@ use std::cmp::Reverse;
 use ipcmark_transport::{Pattern, Span};
 
 use crate::{
+    groups::{Group, groups},
     model::RunResult,
-    rows::{Figure, Group, Row, groups},
+    rows::{Figure, Row},
 };
 
 /// The best rows of one group.

@@ -3,10 +3,11 @@
 use crate::{
     common_distance::CommonDistance,
     differences::{Difference, differences},
+    groups::Group,
     matching::{Cases, Match, Matched, matched},
     model::{Case, Identity, RunResult, Trial},
     obstacles::{Obstacle, SharedDistance, is_same_run, obstacles, shared_distance},
-    rows::{Group, Row},
+    rows::Row,
     stats::{Comparison, Verdict, mean},
 };
 

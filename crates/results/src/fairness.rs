@@ -3,8 +3,9 @@
 use ipcmark_transport::{Carrier, Role};
 
 use crate::{
+    groups::Group,
     model::{ChannelKind, ChannelRecord, SessionRecord},
-    rows::{Group, Row},
+    rows::Row,
 };
 
 /// Queues are alike if their sizes differ by a smaller factor.

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use ipcmark_transport::Pattern;
 
 use crate::{
+    groups::GroupKey,
     model::{Between, Case, Identity, RankPlace, RunResult},
-    rows::{Figure, GroupKey, Row},
+    rows::{Figure, Row},
     stats::median,
 };
 

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
+    groups::GroupKey,
     model::{Between, Case, Identity, RunResult, Status, Touch},
-    rows::{GroupKey, Row},
+    rows::Row,
 };
 
 /// One row on both sides.
