@@ -39,21 +39,21 @@ constexpr const char *START = R"(
 cd "$1"
 export OPENSSL_CONF=empty.cnf
 printf '[req]\ndistinguished_name=names\n[names]\n' >empty.cnf
-key() { openssl ecparam -name prime256v1 -genkey -noout -out "$1"; }
 )";
 
 // An authority, and a certificate signed by it for each role that has none.
 constexpr const char *CERTIFY = R"(
-key authority-key.pem
-openssl req -x509 -new -key authority-key.pem -sha256 -days 2 -subj '/O=ipcmark/CN=authority' \
-    -addext 'basicConstraints=critical,CA:TRUE' -out permissions-ca.pem
+make() {
+    name=$1
+    shift
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -sha256 -days 2 \
+        -subj "/O=ipcmark/CN=$name" -keyout $name-key.pem "$@"
+}
+make authority -out permissions-ca.pem -addext 'basicConstraints=critical,CA:TRUE'
 for role in leader follower; do
     if [ ! -e $role.pem ]; then
         ln -sf permissions-ca.pem ca.pem
-        key $role-key.pem
-        openssl req -new -key $role-key.pem -subj "/O=ipcmark/CN=$role" -out request
-        openssl x509 -req -in request -CA ca.pem -CAkey authority-key.pem -CAcreateserial -sha256 \
-            -days 2 -out $role.pem
+        make $role -out $role.pem -CA ca.pem -CAkey authority-key.pem
     fi
     openssl x509 -in $role.pem -noout -subject -nameopt RFC2253 >$role.subject
 done
