@@ -4,6 +4,7 @@
 //! - [`region`]: memory that two processes map; [`posix`]: the POSIX way to create it;
 //! - [`cursor`]: slots that pass back and forth; [`ring`]: messages in these slots;
 //! - [`slot`]: one word per direction that passes messages and room;
+//! - [`prefetch`]: cache lines that are about to be written;
 //! - [`futex`]: sleep and wake-up between two ends; [`pauses`]: the pauses of an end that polls;
 //! - [`duplex`]: an endpoint of two rings, with any notifier.
 //!
@@ -15,6 +16,7 @@ pub mod duplex;
 pub mod futex;
 pub mod pauses;
 pub mod posix;
+pub mod prefetch;
 pub mod region;
 pub mod ring;
 pub mod slot;

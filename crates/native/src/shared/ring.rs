@@ -14,7 +14,7 @@ use super::{
     corrupt,
     cursor::{Freed, Reader, Writer},
     futex::SleepWord,
-    is_length,
+    is_length, prefetch,
     sync::AtomicU64,
 };
 
@@ -132,6 +132,15 @@ impl Slots {
         unsafe { self.slots.add(self.at + self.offset) }
     }
 
+    /// Fetches the line of the word for writing, and the first one of a message of `len` bytes that is another: for up to
+    /// 64 B these are all lines that the message uses.
+    #[inline]
+    fn fetch_for_writing(&self, len: usize) {
+        let slot = self.slots.as_ptr().wrapping_add(self.at);
+        prefetch::for_writing(slot);
+        prefetch::for_writing(slot.wrapping_add(self.offset + len.min(LINE) - 1));
+    }
+
     /// Moves to the next slot.
     #[inline]
     fn advance(&mut self) {
@@ -178,6 +187,7 @@ impl Producer {
         if !self.writer.has_room(&self.slots.header().room)? {
             return Ok(Step::WouldBlock);
         }
+        self.slots.fetch_for_writing(len);
         self.loan = len;
         Ok(Step::Done)
     }
