@@ -18,3 +18,19 @@ pub fn for_writing(address: *const u8) {
     #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
     let _ = address;
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::ptr;
+
+    use super::*;
+
+    #[test]
+    fn any_address_will_do() {
+        let value = 7;
+        for address in [&raw const value, ptr::null(), ptr::without_provenance(usize::MAX)] {
+            for_writing(address);
+        }
+        assert_eq!(value, 7);
+    }
+}
