@@ -30,30 +30,36 @@ fn main() -> ExitCode {
     ipcmark_harness::main_at_once(tests(), AT_ONCE)
 }
 
+/// Each test in a sandbox and without one.
+const PLACES: [(&str, bool); 2] = [("sandbox", true), ("host", false)];
+
 fn tests() -> Vec<Test> {
-    let places = [("sandbox", true), ("host", false)].into_iter();
-    let all = places.flat_map(|(place, sandbox)| {
-        let faults = SCENARIOS.iter().map(move |scenario| {
+    let faults = SCENARIOS.iter().flat_map(|scenario| {
+        PLACES.map(|(place, sandbox)| {
             Test::new(format!("{}/{place}", scenario.name), move || {
                 let names = [scenario.name, HEALTHY];
                 let outcome = play(&names, sandbox, Interrupt::Never, scenario.timeout());
                 check(&names, &outcome)
             })
-        });
-        let several = Test::new(format!("several-in-one-round/{place}"), move || {
+        })
+    });
+    let several = PLACES.map(|(place, sandbox)| {
+        Test::new(format!("several-in-one-round/{place}"), move || {
             let names = [&AT_DIFFERENT_MOMENTS[..], &[HEALTHY]].concat();
             check(&names, &play(&names, sandbox, Interrupt::Never, LONG))
-        });
-        faults.chain([several]).chain(INTERRUPTS.map(|(name, transport, interrupt, check)| {
+        })
+    });
+    let interrupts = INTERRUPTS.into_iter().flat_map(|(name, transport, interrupt, check)| {
+        PLACES.map(|(place, sandbox)| {
             Test::new(format!("{name}/{place}"), move || {
                 let outcome = play(&[transport], sandbox, interrupt, LONG);
                 expect(!outcome.result.complete, "the result says that it is complete")?;
                 check(&outcome)?;
                 outcome.left_nothing()
             })
-        }))
+        })
     });
-    all.collect()
+    faults.chain(several).chain(interrupts).collect()
 }
 
 /// The interrupted transports, the moments of the interrupts, and the checks of their outcomes.

@@ -155,6 +155,12 @@ const STOP: Act = Signal(libc::SIGSTOP);
 /// Every scenario.
 #[rustfmt::skip]
 pub const SCENARIOS: &[Scenario] = &[
+    // It waits longest, so it begins first.
+    Scenario {
+        name: "loses-announced-probes",
+        fault: Fault::Unreliable(Leader, MessageFault::Lost, AffectedMessages::Flagged(PROBE)),
+        expected: Expected::Lossy(2),
+    },
     message("corrupts", Follower, MessageFault::Corrupted, AffectedMessages::At(VERIFYING),
         &["byte 63 is not what was sent: the transport corrupts", "said the leader", "verifying"]),
     message("corrupts-late", Leader, MessageFault::Corrupted, AffectedMessages::From(MEASURING),
@@ -281,9 +287,4 @@ pub const SCENARIOS: &[Scenario] = &[
         Expected::Failed(&["20 round trips in a row were lost", "verifying"])),
     unreliable("late-answer", MessageFault::Late, AffectedMessages::At(VERIFYING), Expected::Lossy(0)),
     unreliable("late-burst", MessageFault::Late, AffectedMessages::At(FIRST_OF_A_BURST), Expected::Lossy(0)),
-    Scenario {
-        name: "loses-announced-probes",
-        fault: Fault::Unreliable(Leader, MessageFault::Lost, AffectedMessages::Flagged(PROBE)),
-        expected: Expected::Lossy(2),
-    },
 ];
