@@ -1,8 +1,7 @@
 //! The transports of the command, with the measured loops that are compiled for each of them.
 //!
 //! The loops of the engine are generic: they are instantiated here, once for every type of transport. So only this
-//! crate takes that compile time, it is compiled in parallel with the command's other crates, and it is optimized in
-//! development builds too.
+//! crate takes that compile time, and it is compiled in parallel with the command's other crates.
 
 use ipcmark_abi::ExaminedModules;
 use ipcmark_engine::{Register, Registry};

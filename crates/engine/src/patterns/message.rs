@@ -1,10 +1,7 @@
 //! The 16 bytes at the start of every message, and the bytes after them.
 
-use std::hint::black_box;
-
+use ipcmark_payload::{sequence, word};
 use ipcmark_transport::{Error, MIN_PAYLOAD};
-
-use super::payload;
 
 /// The first bytes of a message: 8 of sequence number, 4 of flags, 4 of length, in this order, in the machine's own
 /// byte order (the endpoints agree on it when they meet).
@@ -17,7 +14,7 @@ pub(crate) struct Head {
 /// The message comes from a follower. Without this flag, a process that reads back its own message would look like
 /// a very fast transport.
 pub(crate) const FROM_FOLLOWER: u32 = 1;
-/// Every byte after the head follows [`payload`] and must be checked.
+/// Every byte after the head follows the [`sequence`] of its seed and must be checked.
 pub(crate) const VERIFY: u32 = 1 << 1;
 /// One message of a burst; not answered.
 pub(crate) const BURST: u32 = 1 << 2;
@@ -144,37 +141,13 @@ impl TouchPolicy for WholeMessage {
     #[inline(always)]
     fn write(head: Head, room: &mut [u8]) {
         head.write(room);
-        fill(body_word(head.seq), &mut room[MIN_PAYLOAD..]);
+        word::fill(body_word(head.seq), &mut room[MIN_PAYLOAD..]);
     }
 
     #[inline(always)]
     fn read(head: Head, message: &[u8]) -> bool {
-        is_filled(body_word(head.seq), &message[MIN_PAYLOAD..])
+        word::is_filled(body_word(head.seq), &message[MIN_PAYLOAD..])
     }
-}
-
-#[inline(always)]
-fn fill(word: u64, body: &mut [u8]) {
-    let word = word.to_ne_bytes();
-    let mut words = body.chunks_exact_mut(8);
-    for chunk in words.by_ref() {
-        chunk.copy_from_slice(&word);
-    }
-    for (byte, value) in words.into_remainder().iter_mut().zip(word) {
-        *byte = value;
-    }
-}
-
-#[inline(always)]
-fn is_filled(word: u64, body: &[u8]) -> bool {
-    let words = body.chunks_exact(8);
-    let rest = words.remainder().iter().zip(word.to_ne_bytes());
-    let rest = rest.fold(0, |differences, (byte, value)| differences | (byte ^ value));
-    // Differences are accumulated rather than tested one by one: without an early exit the loop is vectorised.
-    let differences = words.fold(0, |differences, chunk| {
-        differences | (u64::from_ne_bytes(chunk.try_into().expect("8 bytes")) ^ word)
-    });
-    black_box(differences) == 0 && rest == 0
 }
 
 /// A word that differs from message to message, in every byte.
@@ -186,13 +159,13 @@ fn body_word(seq: u64) -> u64 {
 /// Writes a message whose bytes after the head will all be checked.
 pub(crate) fn write_checked(head: Head, seed: u64, room: &mut [u8]) {
     head.write(room);
-    payload::fill(message_seed(head, seed), &mut room[MIN_PAYLOAD..]);
+    sequence::fill(message_seed(head, seed), &mut room[MIN_PAYLOAD..]);
 }
 
 /// Checks a message that [`write_checked`] wrote, byte by byte.
 pub(crate) fn check(head: Head, seed: u64, message: &[u8]) -> Result<(), Error> {
     let body = &message[MIN_PAYLOAD..];
-    match payload::first_difference(message_seed(head, seed), body) {
+    match sequence::first_difference(message_seed(head, seed), body) {
         None => Ok(()),
         Some(at) => Err(Error::new(
             "verify",
@@ -227,17 +200,16 @@ mod tests {
     }
 
     #[test]
-    fn touch_all_sees_every_changed_byte() {
-        for len in [16, 17, 23, 24, 100] {
-            let head = Head { seq: 7, flags: 0 };
-            let mut message = vec![0xee; len];
-            WholeMessage::write(head, &mut message);
-            assert!(WholeMessage::read(head, &message));
-            for at in MIN_PAYLOAD..len {
-                let mut wrong = message.clone();
-                wrong[at] ^= 0x10;
-                assert!(!WholeMessage::read(head, &wrong), "byte {at} of {len}");
-            }
+    fn touch_all_sees_every_changed_byte_and_another_message() {
+        let head = Head { seq: 7, flags: 0 };
+        let mut message = [0xee; 100];
+        WholeMessage::write(head, &mut message);
+        assert!(WholeMessage::read(head, &message));
+        assert!(!WholeMessage::read(Head { seq: 8, ..head }, &message));
+        for at in MIN_PAYLOAD..message.len() {
+            let mut wrong = message;
+            wrong[at] ^= 0x10;
+            assert!(!WholeMessage::read(head, &wrong), "byte {at}");
         }
     }
 

@@ -19,7 +19,6 @@ mod message;
 mod one_way;
 mod paced;
 mod pacer;
-mod payload;
 mod probe;
 #[cfg(test)]
 mod scripted;

@@ -10,7 +10,7 @@ fn word(seed: u64, index: usize) -> [u8; 8] {
 }
 
 /// Fills `bytes` with the pattern of `seed`.
-pub(crate) fn fill(seed: u64, bytes: &mut [u8]) {
+pub fn fill(seed: u64, bytes: &mut [u8]) {
     // Words of a fixed size are written as such, not copied as slices.
     let (words, rest) = bytes.as_chunks_mut::<8>();
     for (index, chunk) in words.iter_mut().enumerate() {
@@ -21,7 +21,7 @@ pub(crate) fn fill(seed: u64, bytes: &mut [u8]) {
 }
 
 /// The index at which `bytes` first differ from the pattern of `seed`.
-pub(crate) fn first_difference(seed: u64, bytes: &[u8]) -> Option<usize> {
+pub fn first_difference(seed: u64, bytes: &[u8]) -> Option<usize> {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut numbered = words.iter().enumerate();
     let differs = numbered.position(|(index, chunk)| *chunk != word(seed, index));
