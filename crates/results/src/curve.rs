@@ -40,7 +40,7 @@ fn points(samples: &Histogram<u64>) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{histogram::new_histogram, model::Times};
+    use crate::{model::Times, stats::histogram::new_histogram};
 
     #[test]
     fn a_curve_goes_through_the_percentiles_of_the_file() {

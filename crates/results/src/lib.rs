@@ -1,4 +1,4 @@
-//! The result schema, its statistics and its file.
+//! The result schema and its file, with [the statistics](stats) of a result.
 //!
 //! [`RunResult`] holds the measurements of a run; [`schema`] describes it for other programs;
 //! [`Times`] hold every sample in a histogram, with its statistics; [`write_atomically`] and
@@ -20,7 +20,6 @@ mod fairness;
 mod figure;
 mod file;
 mod groups;
-mod histogram;
 mod host_map;
 mod join;
 mod matching;
@@ -31,7 +30,6 @@ mod placing;
 mod replacement;
 mod rows;
 mod schema;
-pub mod stats;
 mod trend;
 mod wakefulness;
 
@@ -51,8 +49,9 @@ pub use explanation::{
 pub use fairness::{Inequality, inequalities};
 pub use file::{MAX_FILE_BYTES, check_writable, parse, read, to_json, write_atomically};
 pub use groups::{Group, GroupKey, groups, groups_at};
-pub use histogram::{decode, encode, new_histogram};
 pub use host_map::{HostMap, HostPair, Outlier, host_maps};
+pub use ipcmark_statistics as stats;
+pub use ipcmark_statistics::histogram::{decode, encode, new_histogram};
 pub use ipcmark_transport::{Carrier, Pattern, Role, Span, Wait};
 pub use model::*;
 pub use obstacles::{Obstacle, circumstances};

@@ -6,12 +6,14 @@ use hdrhistogram::Histogram;
 
 use crate::{
     counting::Counting,
-    histogram::{decode, new_histogram},
     model::{
         AtDistance, Blocks, Measurement, Outcome, RunDistance, RunDistances, RunResult, Times,
         Trial,
     },
-    stats::{self, Distance, Distances},
+    stats::{
+        self, Distance, Distances,
+        histogram::{decode, new_histogram},
+    },
 };
 
 /// Samples of the blocks of a trial with nearly equal probes, in which the ends slept or not, on shared cores or not.

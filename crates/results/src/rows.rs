@@ -7,10 +7,9 @@ use hdrhistogram::Histogram;
 use ipcmark_transport::Wait;
 
 use crate::{
-    histogram::new_histogram,
     model::{Case, Identity, Offered, RoundRecord, RunResult, Times, Trial},
     stats::median,
-    stats::{self, Interval},
+    stats::{self, Interval, histogram::new_histogram},
     wakefulness::{is_mixed, light_share, stayed_awake},
 };
 

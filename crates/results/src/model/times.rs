@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     figure::check_figures,
-    histogram::{MAX_SAMPLES, decode, encode},
+    stats::histogram::{MAX_SAMPLES, decode, encode},
 };
 
 /// Recorded times. Statistics are accurate to one part in a thousand (the histogram's 3 significant

@@ -1,6 +1,6 @@
 //! Steady trials that are reported as unsettled, and unsettled ones that are detected.
 
-use ipcmark_results::stats::steadiness;
+use ipcmark_statistics::steadiness;
 
 use super::{noise::Noise, rate};
 

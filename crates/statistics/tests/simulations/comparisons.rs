@@ -1,6 +1,6 @@
 //! False verdicts and power of the paired comparison.
 
-use ipcmark_results::stats::{Comparison, DETECTABLE, Verdict, pairs_for_equality, pairs_needed};
+use ipcmark_statistics::{Comparison, DETECTABLE, Verdict, pairs_for_equality, pairs_needed};
 
 use super::{error, noise::Noise, rate};
 

@@ -1,6 +1,6 @@
 //! The distances of machines whose processors change their relation, and of those whose do not.
 
-use ipcmark_results::stats::Distances;
+use ipcmark_statistics::Distances;
 
 use super::noise::Noise;
 

@@ -122,7 +122,8 @@ fn distribution(freedom: f64) -> StudentsT {
     StudentsT::new(0.0, 1.0, freedom).expect("there are more than zero degrees of freedom")
 }
 
-pub(crate) fn mean(values: &[f64]) -> f64 {
+/// The mean; not a number if there are no values.
+pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 

@@ -110,7 +110,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::stats::sign_flip_p;
+    use crate::sign_flip_p;
 
     fn all_averages(values: &[f64]) -> Vec<f64> {
         let mut averages: Vec<f64> = (0..values.len())

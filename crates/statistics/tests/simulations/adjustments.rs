@@ -1,6 +1,6 @@
 //! The adjustment of blocks by their own probes.
 
-use ipcmark_results::stats::{ProbedBlock, adjusted_location, elasticity, log_location};
+use ipcmark_statistics::{ProbedBlock, adjusted_location, elasticity, log_location};
 
 use super::noise::Noise;
 

@@ -1,11 +1,9 @@
 //! Coverage of the intervals.
 
 use hdrhistogram::Histogram;
-use ipcmark_results::{
-    new_histogram,
-    stats::{
-        hodges_lehmann_interval, log_location, merged_percentile, rank_interval, trial_interval,
-    },
+use ipcmark_statistics::{
+    histogram::new_histogram, hodges_lehmann_interval, log_location, merged_percentile,
+    rank_interval, trial_interval,
 };
 
 use super::{error, noise::Noise, rate};

@@ -1,6 +1,6 @@
 //! Ranks of identical rows, and of different ones.
 
-use ipcmark_results::stats::{Ranked, RankedRow, rank};
+use ipcmark_statistics::{Ranked, RankedRow, rank};
 
 use super::{error, noise::Noise, rate};
 

@@ -1,6 +1,6 @@
 //! False and missed changes in the history of a row.
 
-use ipcmark_results::stats::change_points;
+use ipcmark_statistics::change_points;
 
 use super::{error, noise::Noise, rate};
 

@@ -106,7 +106,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::new_histogram;
+    use crate::histogram::new_histogram;
 
     fn histogram(samples: impl IntoIterator<Item = u64>) -> Histogram<u64> {
         let mut histogram = new_histogram();

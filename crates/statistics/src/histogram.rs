@@ -20,7 +20,7 @@ const DIGITS: u8 = 3;
 
 /// More samples than a trial has: one per 20 ns for two days. The trials that the largest file has room for have fewer
 /// than 2^64 together.
-pub(crate) const MAX_SAMPLES: u64 = 1 << 43;
+pub const MAX_SAMPLES: u64 = 1 << 43;
 
 /// Cookie and length before the compressed form.
 const COMPRESSED_HEAD: usize = 8;

@@ -1,4 +1,5 @@
-//! The statistics of a result: pure functions, one file a method.
+//! The histogram that holds samples, and the statistics of a result: pure functions, one file a method. A crate of its
+//! own, because it is optimised in development builds, where thousands of runs are simulated.
 //!
 //! [`Distances`] places a trial's blocks and [`adjusted_location`] locates them; [`trial_interval`] and
 //! [`merged_percentile`] make intervals of trials, [`rank`] a ranking of rows, and [`Comparison`] compares pairs of
@@ -9,6 +10,7 @@ mod change_points;
 mod comparison;
 mod density;
 mod distances;
+pub mod histogram;
 mod hodges_lehmann;
 mod location;
 mod moderated;
@@ -31,6 +33,5 @@ pub use ranking::{Ranked, RankedRow, rank};
 pub use row_spread::LogTimes;
 pub use signed_rank::sign_flip_p;
 pub use steadiness::{Steadiness, steadiness};
-pub(crate) use student::mean;
-pub use student::{CONFIDENCE, Interval, mean_interval, trial_interval};
+pub use student::{CONFIDENCE, Interval, mean, mean_interval, trial_interval};
 pub use tail::{carries, merged_percentile, rank_interval, samples_needed};
