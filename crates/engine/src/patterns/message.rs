@@ -201,15 +201,18 @@ mod tests {
 
     #[test]
     fn touch_all_sees_every_changed_byte_and_another_message() {
-        let head = Head { seq: 7, flags: 0 };
-        let mut message = [0xee; 100];
-        WholeMessage::write(head, &mut message);
-        assert!(WholeMessage::read(head, &message));
-        assert!(!WholeMessage::read(Head { seq: 8, ..head }, &message));
-        for at in MIN_PAYLOAD..message.len() {
-            let mut wrong = message;
-            wrong[at] ^= 0x10;
-            assert!(!WholeMessage::read(head, &wrong), "byte {at}");
+        for len in [16, 17, 23, 24, 100] {
+            let head = Head { seq: 7, flags: 0 };
+            let mut message = vec![0xee; len];
+            WholeMessage::write(head, &mut message);
+            assert!(WholeMessage::read(head, &message));
+            let other = Head { seq: 8, ..head };
+            assert_eq!(WholeMessage::read(other, &message), len == MIN_PAYLOAD);
+            for at in MIN_PAYLOAD..len {
+                let mut wrong = message.clone();
+                wrong[at] ^= 0x10;
+                assert!(!WholeMessage::read(head, &wrong), "byte {at} of {len}");
+            }
         }
     }
 
