@@ -26,6 +26,7 @@ ipcmark_harness::tests![
     the_workflow_of_the_examples_compares,
     a_failed_row_is_reported_and_the_others_are_compared,
     plans_without_a_row_in_common_are_refused,
+    plans_that_pairs_cannot_compare_are_refused,
     rows_of_only_one_plan_are_listed,
 ];
 
@@ -261,6 +262,18 @@ fn plans_without_a_row_in_common_are_refused() {
     assert!(ended.stderr.contains("they have no row in common"), "{}", ended.stderr);
     let ended = run(&format!("compare --run {base} /no/such.toml")).exits(2);
     assert!(ended.stderr.contains("cannot read the plan /no/such.toml"), "{}", ended.stderr);
+}
+
+/// Regression: the distance was ignored, and of each placement in turn only the first trial was compared.
+fn plans_that_pairs_cannot_compare_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let base = plan(place.path(), "a.toml", &format!("{SMALL}distance = \"72ns\"\n"));
+    let new = plan(place.path(), "b.toml", &format!("{SMALL}distance = \"437ns\"\n"));
+    let ended = run(&format!("compare --run {base} {new}")).exits(2);
+    assert!(ended.stderr.contains("they name different distances"), "{}", ended.stderr);
+    let flags = "--distance 72ns --placement all";
+    let ended = run(&format!("compare --run {base} {new} {flags}")).exits(2);
+    assert!(ended.stderr.contains("at each placement in turn"), "{}", ended.stderr);
 }
 
 fn rows_of_only_one_plan_are_listed() {

@@ -7,7 +7,8 @@ use crate::{
     stats::{self, Distances},
 };
 
-/// The distance at which the rows of several results are compared: the one with most blocks over all results.
+/// The distance at which the rows of several results are compared: the one with most blocks over all results, unless
+/// another was requested.
 pub(crate) struct CommonDistance {
     distances: Distances,
     reference: Option<usize>,
@@ -15,14 +16,15 @@ pub(crate) struct CommonDistance {
 
 impl CommonDistance {
     /// From all probes of these results together. Their own distances may differ: one that is rare in a result is not a
-    /// distance there.
-    pub(crate) fn of(results: &[&RunResult]) -> Self {
+    /// distance there. The distance nearest to `wanted_ns`, a bare round trip, is the reference if it is given.
+    pub(crate) fn of(results: &[&RunResult], wanted_ns: Option<f64>) -> Self {
         let probes: Vec<f64> = results.iter().flat_map(|result| probes(result)).collect();
         let distances = Distances::of(&probes);
         let trials = results.iter().flat_map(|result| &result.cases).flat_map(|c| c.trials());
         let blocks: Vec<Option<usize>> =
             trials.flat_map(|trial| classes(&distances, &trial.blocks)).collect();
-        let reference = distances.reference(&blocks);
+        let wanted = wanted_ns.and_then(|wanted_ns| distances.nearest(wanted_ns));
+        let reference = wanted.or_else(|| distances.reference(&blocks));
         Self { distances, reference }
     }
 

@@ -95,9 +95,14 @@ pub fn compare_runs<'a>(base: &[&'a RunResult], new: &[&'a RunResult]) -> Change
 }
 
 /// Compares results that were measured in turns: the first results of both sides are a pair, so are the second ones,
-/// and so on. All are placed together, at common distances.
-pub fn compare_pairs<'a>(base: &[&'a RunResult], new: &[&'a RunResult]) -> Change<'a> {
-    let common = CommonDistance::of(&[base, new].concat());
+/// and so on. All are placed together, at common distances, and compared at the one with most blocks, or at the one
+/// nearest to `wanted_ns`, a bare round trip.
+pub fn compare_pairs<'a>(
+    base: &[&'a RunResult],
+    new: &[&'a RunResult],
+    wanted_ns: Option<f64>,
+) -> Change<'a> {
+    let common = CommonDistance::of(&[base, new].concat(), wanted_ns);
     let compare = |row: &Matched<'a>| {
         let locations = |cases: &Cases| common.log_locations(&trials(cases));
         of_pairs(&locations(&row.base), &locations(&row.new))

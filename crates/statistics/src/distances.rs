@@ -88,6 +88,13 @@ impl Distances {
         self.of_probe(before_ns).filter(|before| self.of_probe(after_ns) == Some(*before))
     }
 
+    /// The distance whose floor round trip is nearest to this one, as a ratio; none if all are apart.
+    pub fn nearest(&self, floor_ns: f64) -> Option<usize> {
+        // The ones that are apart come last.
+        let near = self.distances.iter().filter(|distance| !distance.apart);
+        nearest(near.map(|distance| distance.floor_ns), floor_ns)
+    }
+
     /// The shares of a set of blocks, such as those of a row or a run.
     pub fn shares(&self, blocks: &[Option<usize>]) -> Shares {
         let counts = self.counts(blocks);
@@ -113,6 +120,12 @@ impl Distances {
         blocks.iter().flatten().for_each(|at| counts[*at] += 1);
         counts
     }
+}
+
+/// The index of the time that is nearest to this one, as a ratio.
+pub fn nearest(times_ns: impl IntoIterator<Item = f64>, wanted_ns: f64) -> Option<usize> {
+    let away = times_ns.into_iter().map(|time| (time / wanted_ns).ln().abs()).enumerate();
+    away.min_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(at, _)| at)
 }
 
 /// The distances among probes that are not apart. The most frequent class always is a distance,
@@ -205,6 +218,15 @@ mod tests {
         assert_eq!(distances.reference(&blocks([5, 3, 92])), Some(2));
         assert_eq!(distances.reference(&[None]), None);
         assert_eq!(Distances::default().reference(&[]), None);
+    }
+
+    #[test]
+    fn the_nearest_distance_is_nearest_as_a_ratio_and_never_apart() {
+        let distances = Distances::of(&probes(&[(75.0, 50), (437.0, 50), (250_000.0, 50)]));
+        assert_eq!(distances.nearest(170.0), Some(0));
+        assert_eq!(distances.nearest(190.0), Some(1));
+        assert_eq!(distances.nearest(1e6), Some(1));
+        assert_eq!(Distances::of(&[250_000.0; 50]).nearest(75.0), None);
     }
 
     #[test]

@@ -25,7 +25,7 @@ mod tail;
 pub use adjustment::{ProbedBlock, adjusted_location, elasticity};
 pub use change_points::{ChangePoint, change_points, runs_missing};
 pub use comparison::{Comparison, LEAST_RUNS, Verdict};
-pub use distances::{Distance, Distances, Shares};
+pub use distances::{Distance, Distances, Shares, nearest};
 pub use hodges_lehmann::{hodges_lehmann, hodges_lehmann_interval};
 pub use location::{histogram_percentile, log_location, logarithms, median, percentile};
 pub use power::{DETECTABLE, MARGIN, deviation, pairs_for_equality, pairs_needed};

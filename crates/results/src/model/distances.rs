@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{blocks::Blocks, times::Times};
-use crate::figure::check_figures;
+use crate::{figure::check_figures, stats::nearest};
 
 /// The distances of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -129,10 +129,9 @@ pub enum ReferenceKind {
 impl RunDistances {
     /// Makes the distance whose floor round trip is nearest to this one, as a ratio, the reference.
     pub fn refer_to(&mut self, floor_round_trip_ns: f64) {
-        let away =
-            |at: &usize| (self.all[*at].floor_round_trip_ns / floor_round_trip_ns).ln().abs();
-        let seen = (0..self.all.len()).filter(|at| !self.all[*at].apart);
-        let nearest = seen.min_by(|a, b| away(a).total_cmp(&away(b)));
+        // Those that are apart come last, so an index among the others is one of the list.
+        let seen = self.all.iter().filter(|distance| !distance.apart);
+        let nearest = nearest(seen.map(|at| at.floor_round_trip_ns), floor_round_trip_ns);
         self.reference = nearest.map(|at| at as u32).or(self.reference);
     }
 

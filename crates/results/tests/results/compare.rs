@@ -257,7 +257,7 @@ fn pairs_are_compared_at_the_distance_they_have_in_common() {
         [(1.05, Verdict::Slower), (0.9, Verdict::Faster), (1.0, Verdict::Same)]
     {
         let (base, new) = pairs(factor);
-        let change = compare_pairs(&refs(&base), &refs(&new));
+        let change = compare_pairs(&refs(&base), &refs(&new), None);
         let pair = only(&change);
         assert_eq!(pair.comparison.verdict, expected);
         assert_eq!((pair.comparison.pairs, change.is_paired), (16, true), "the near ones");
@@ -268,16 +268,26 @@ fn pairs_are_compared_at_the_distance_they_have_in_common() {
 }
 
 #[test]
+fn pairs_are_compared_at_the_distance_that_was_requested() {
+    let (base, new) = pairs(1.05);
+    let change = compare_pairs(&refs(&base), &refs(&new), Some(437.0));
+    let pair = only(&change);
+    assert_eq!(pair.comparison.pairs, 8, "the far ones");
+    assert!((change.floor_ns.unwrap() - 400.0).abs() < 1.0);
+    assert!((pair.base_ns.unwrap() / 4000.0 - 1.0).abs() < 0.02);
+}
+
+#[test]
 fn a_difference_that_fresh_data_do_not_show_is_not_reported() {
     let ((base, new), (again, same)) = (pairs(1.05), pairs(1.0));
-    let slower = || compare_pairs(&refs(&base), &refs(&new));
+    let slower = || compare_pairs(&refs(&base), &refs(&new), None);
     let mut confirmed = slower();
     confirmed.confirm(&slower());
     assert_eq!(only(&confirmed).comparison.verdict, Verdict::Slower);
     let mut refuted = slower();
-    refuted.confirm(&compare_pairs(&refs(&again), &refs(&same)));
+    refuted.confirm(&compare_pairs(&refs(&again), &refs(&same), None));
     assert_eq!(only(&refuted).comparison.verdict, Verdict::Same);
     let mut left = slower();
-    left.confirm(&compare_pairs(&[], &[]));
+    left.confirm(&compare_pairs(&[], &[], None));
     assert_eq!(only(&left).comparison.verdict, Verdict::CannotTell { pairs_needed: 32 });
 }

@@ -64,7 +64,7 @@ fn a_row_that_is_mostly_on_shared_cores_consists_of_all_blocks() {
 fn pairs_of_trials_are_compared_without_these_blocks() {
     let alone = result(0);
     let disturbed = result(16);
-    let compared = compare_pairs(&[&alone], &[&disturbed]);
+    let compared = compare_pairs(&[&alone], &[&disturbed], None);
     let pair = &compared.groups[0].pairs[0];
     assert_eq!([pair.base_ns, pair.new_ns].map(|ns| ns.map(f64::round)), [Some(100.0); 2]);
 }

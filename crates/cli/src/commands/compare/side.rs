@@ -7,6 +7,7 @@ use std::{
 
 use clap::ArgMatches;
 use ipcmark_engine::{Plan, Trials};
+use ipcmark_machine::placement::Pinning;
 use ipcmark_results::Outcome;
 
 use super::arguments::{OF_RUN_ALONE, shared_flags};
@@ -71,5 +72,31 @@ pub(super) fn read(paths: [&PathBuf; 2], flags: &ArgMatches) -> Result<[PlanSide
     // Both members of a pair are measured in the same order.
     new.request.plan.seed = base.request.plan.seed;
     new.plan.seed = base.plan.seed;
-    Ok([base, new])
+    let sides = [base, new];
+    check(&sides)?;
+    Ok(sides)
+}
+
+/// The bare round trip at which rows are compared, if one was requested.
+pub(super) fn distance_ns(sides: &[PlanSide; 2]) -> Option<f64> {
+    let of = |side: &PlanSide| side.request.options.distance;
+    sides.iter().find_map(of).map(|distance| distance.as_nanos() as f64)
+}
+
+/// Refuses what pairs of trials cannot be compared with.
+fn check(sides: &[PlanSide; 2]) -> Result<(), String> {
+    let cannot = format!("cannot compare {} with {}", sides[0].name, sides[1].name);
+    let [base, new] = sides.each_ref().map(|side| &side.request.options);
+    if base.distance.zip(new.distance).is_some_and(|(base, new)| base != new) {
+        return Err(format!(
+            "{cannot}: they name different distances, and pairs are compared at one; name it with --distance"
+        ));
+    }
+    if [base, new].iter().any(|options| options.pinning == Pinning::EachLevel) {
+        return Err(format!(
+            "{cannot} at each placement in turn: both trials of a pair have one placement; name it, as with \
+             --placement same-cache"
+        ));
+    }
+    Ok(())
 }

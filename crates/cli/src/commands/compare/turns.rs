@@ -78,7 +78,8 @@ fn measured(
     let first = turns.measure(shared.clone(), |plan, side| {
         rows::restrict(plan, &side.transports.registry, shared);
     })?;
-    let mut change = first.change();
+    let wanted_ns = side::distance_ns(sides);
+    let mut change = first.change(wanted_ns);
     let different: BTreeSet<RowKey> = change
         .pairs()
         .filter(|pair| pair.differs())
@@ -88,7 +89,8 @@ fn measured(
     let second = turns.measure(different.clone(), |plan, side| {
         rows::retain(plan, &side.transports.registry, &different);
     })?;
-    change.confirm(&second.change());
+    // Confirmed where it was found, also if most of the fresh blocks are elsewhere.
+    change.confirm(&second.change(wanted_ns.or(change.floor_ns)));
     turns.observer.progress.clear();
     Ok(conclude(arguments, sides, &change, &first, &interrupts))
 }
@@ -131,11 +133,11 @@ impl Results {
         self.0[0].len().min(self.0[1].len()) as u32
     }
 
-    /// The change over the pairs that both sides have.
-    fn change(&self) -> Change<'_> {
+    /// The change over the pairs that both sides have, at the distance nearest to this bare round trip if given.
+    fn change(&self, wanted_ns: Option<f64>) -> Change<'_> {
         let pairs = self.pairs() as usize;
         let [base, new] = self.0.each_ref().map(|side| side[..pairs].iter().collect::<Vec<_>>());
-        compare_pairs(&base, &new)
+        compare_pairs(&base, &new, wanted_ns)
     }
 
     /// The notes about the machine, each once.
