@@ -18,6 +18,7 @@ ipcmark_harness::tests![
     every_transport_of_the_system_has_plausible_figures,
     trials_repeat_every_case,
     a_count_is_met_exactly,
+    rows_are_precise_at_the_distance_that_was_requested,
     sizes_and_touch_are_as_requested,
     a_seed_repeats_the_order,
     without_a_sandbox_nothing_is_left,
@@ -53,6 +54,25 @@ fn assert_distances(result: &RunResult) {
     assert!((0.999..1.001).contains(&(shares + distances.mixed_share)), "{distances:?}");
     let reference = distances.reference.map(|reference| &distances.all[reference as usize]);
     assert!(reference.is_none_or(|reference| reference.share > 0.0), "{distances:?}");
+}
+
+fn rows_are_precise_at_the_distance_that_was_requested() {
+    let words = "run -t pipe,fifo -w spin -s 64 -n 20 --budget 5s --distance 1ms --format json";
+    let result = run(&format!("{words} --precision 0.1%")).exits(0).result();
+    let distances = result.distances.as_ref().expect("the processors are probed");
+    let farthest = distances.all.iter().rposition(|distance| !distance.apart);
+    if farthest.is_some() {
+        assert_eq!(distances.reference.map(|at| at as usize), farthest, "{distances:?}");
+    }
+    let wide = ipcmark_results::wider_than(&result, 0.001);
+    let said = format!("{wide} of the rows did not reach ± 0.1 % in the available time");
+    assert_eq!(
+        wide > 0,
+        result.notes.iter().any(|note| note.contains(&said)),
+        "{:?}",
+        result.notes
+    );
+    assert!(result.cases.iter().all(|case| case.trials().len() >= 3), "{:?}", result.cases);
 }
 
 /// True if a transport of the system uses queues that have descriptors.

@@ -58,7 +58,7 @@ pub use obstacles::{Obstacle, circumstances};
 pub use output::{check_file, is_stream, write_bytes, write_text};
 pub use placing::{PlacedSamples, place};
 pub use replacement::remove_stale;
-pub use rows::{Figure, Row, RowRank, thin};
+pub use rows::{Figure, Row, RowRank, thin, wider_than};
 pub use schema::schema;
 pub use trend::{Point, Trend, TrendRun, trend};
 pub use wakefulness::{AwakeShare, awake_share, woken_share};

@@ -62,6 +62,15 @@ pub fn thin(result: &RunResult, trials: usize) -> Vec<&Identity> {
     rows.filter(is_thin).map(|row| &row.case.identity).collect()
 }
 
+/// The number of measured rows whose interval has a half-width above this share of the mean, or that have no interval
+/// at the reference distance.
+pub fn wider_than(result: &RunResult, half_width: f64) -> usize {
+    let distance = result.reference_distance();
+    let rows = result.cases.iter().filter_map(|case| Row::of(case, distance));
+    let width = |row: &Row| row.location()?.relative_half_width();
+    rows.filter(|row| width(row).is_none_or(|width| width > half_width)).count()
+}
+
 impl<'a> Row<'a> {
     /// The row of a case at this distance, if the case was measured. A row without probes, such as one whose messages
     /// do not leave the process, has no distance.

@@ -133,6 +133,11 @@ impl Pace {
         self.fewest
     }
 
+    /// True if it made no more trials than the fewest.
+    pub(crate) fn made_the_fewest(&self) -> bool {
+        self.done <= self.fewest
+    }
+
     /// Begins the next trial: the length of its measurement of each row, or nothing after the last trial.
     pub(crate) fn next(&mut self) -> Option<Length> {
         let time = match self.trials {
@@ -180,17 +185,17 @@ impl Pace {
         turns.div_f64(self.factor) / self.rows
     }
 
-    /// The length that a trial of only this many rows measures of each, if the whole budget leaves time for it;
-    /// none for a fixed number of trials.
-    pub(crate) fn again(&self, rows: usize) -> Option<Length> {
-        self.again_within(rows, self.budget?.saturating_sub(self.began.elapsed()))
+    /// The number of rows that the whole budget leaves time for in one more trial, and the length that it measures of
+    /// each; none for a fixed number of trials.
+    pub(crate) fn again(&self) -> Option<(usize, Length)> {
+        self.again_within(self.budget?.saturating_sub(self.began.elapsed()))
     }
 
-    fn again_within(&self, rows: usize, left: Duration) -> Option<Length> {
+    fn again_within(&self, left: Duration) -> Option<(usize, Length)> {
         let length = self.length.max(LEAST);
         let of_row = self.setup / self.rows + length.mul_f64(self.factor);
-        let fits = rows > 0 && of_row * rows as u32 <= left;
-        fits.then(|| self.fixed.unwrap_or(Length::Time(length)))
+        let rows = (left.as_secs_f64() / of_row.as_secs_f64()) as usize;
+        (rows > 0).then(|| (rows, self.fixed.unwrap_or(Length::Time(length))))
     }
 
     /// The budget and the time taken so far, if it exceeds the budget by more than a tenth.
@@ -256,10 +261,10 @@ mod tests {
         (pace.length, pace.done) = (seconds(1), 3);
         pace.end_of_trial(Spent { setup: seconds(10), turns: seconds(20) });
         // A row takes 1 s of set-up and 2 s of turns.
-        assert_eq!(pace.again_within(1, seconds(3)), Some(Length::Time(seconds(1))));
-        assert_eq!(pace.again_within(2, seconds(5)), None, "there is no time for two");
-        assert_eq!(pace.again_within(0, seconds(5)), None, "there is none");
-        assert!(Pace::new(Trials::Fixed(3), None, 10).again(1).is_none(), "their number is fixed");
+        assert_eq!(pace.again_within(seconds(2)), None);
+        assert_eq!(pace.again_within(seconds(3)), Some((1, Length::Time(seconds(1)))));
+        assert_eq!(pace.again_within(seconds(8)), Some((2, Length::Time(seconds(1)))));
+        assert!(Pace::new(Trials::Fixed(3), None, 10).again().is_none(), "their number is fixed");
     }
 
     #[test]

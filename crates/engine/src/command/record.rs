@@ -7,7 +7,7 @@ use std::{
 
 use ipcmark_machine::placement::{Pinning, Placement};
 use ipcmark_results::{
-    Blocks, Figure, Identity, Measurement, Outcome, PlacedSamples, PlacementPolicy, ReferenceKind,
+    Blocks, Identity, Measurement, Outcome, PlacedSamples, PlacementPolicy, ReferenceKind,
     RoundRecord, Run, RunResult, SCHEMA,
 };
 use ipcmark_transport::Wait;
@@ -197,20 +197,19 @@ impl<'a> RowRecorder<'a> {
         ));
     }
 
-    /// The result so far, placed without its samples, because means do not need them.
-    fn placed(&self) -> RunResult {
+    /// The result so far, as [`finish`](Self::finish) would place it, but without its samples, because means do not
+    /// need them.
+    fn placed(&self, distance: Option<Duration>) -> RunResult {
         let mut result = self.result.clone();
         let _ = ipcmark_results::place(&mut result, &BTreeMap::new());
+        refer(&mut result, distance);
         result
     }
 
-    /// The number of rows whose interval has a half-width above this share of the mean, or that have none.
-    pub(crate) fn wider_than(&self, half_width: f64) -> usize {
-        let result = self.placed();
-        let groups = ipcmark_results::groups(&result);
-        let rows = groups.iter().flat_map(|group| &group.rows).filter_map(|row| row.location());
-        let is_wide = |figure: &Figure| figure.relative_half_width().is_none_or(|w| w > half_width);
-        rows.filter(is_wide).count()
+    /// The number of rows whose interval is wider than that at the distance at which rows are compared, or that have
+    /// none.
+    pub(crate) fn wider_than(&self, half_width: f64, distance: Option<Duration>) -> usize {
+        ipcmark_results::wider_than(&self.placed(distance), half_width)
     }
 
     /// The rows with these identities that can be measured again.
@@ -222,8 +221,7 @@ impl<'a> RowRecorder<'a> {
     /// The rows that have enough trials, but too few with a result at the distance at which rows are compared: the
     /// one nearest to `distance` if given.
     pub(crate) fn thin(&self, distance: Option<Duration>) -> BTreeSet<usize> {
-        let mut result = self.placed();
-        refer(&mut result, distance);
+        let result = self.placed(distance);
         let thin = ipcmark_results::thin(&result, FEWEST_TRIALS as usize);
         let rows = 0..self.identities.len();
         rows.filter(|row| thin.contains(&&self.identities[*row]) && self.wants(*row)).collect()

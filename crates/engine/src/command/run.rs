@@ -2,7 +2,7 @@
 
 use std::{
     cell::Cell,
-    collections::{BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     os::unix::net::UnixStream,
 };
 
@@ -177,12 +177,18 @@ impl Runner<'_> {
     fn note_overrun(&mut self, pace: &Pace) {
         let Some((budget, taken)) = pace.overrun() else { return };
         let [budget, taken] = [budget, taken].map(|time| time.as_secs_f64().round());
-        let rows = self.plan.measurable();
-        self.recorder.result.notes.push(format!(
-            "The run took {taken} s of a budget of {budget} s: {} trials, the fewest that give an interval, \
-             of {rows} rows take that long. Ask for fewer rows, or for one trial with --trials 1.",
-            pace.fewest()
-        ));
+        let (trials, rows) = (pace.fewest(), self.plan.measurable());
+        let cause = match pace.made_the_fewest() {
+            true => format!(
+                "{trials} trials, the fewest that give an interval, of {rows} rows take that long. Ask for fewer rows, \
+                 or for one trial with --trials 1"
+            ),
+            false => "trials took longer than those before had led to expect".into(),
+        };
+        self.recorder
+            .result
+            .notes
+            .push(format!("The run took {taken} s of a budget of {budget} s: {cause}."));
     }
 
     /// Gives the finalists further trials, numbered from `first`: twice as many as all rows had, or as many as fit into
@@ -215,13 +221,20 @@ impl Runner<'_> {
         pace: &Pace,
         observer: &mut dyn Observer,
     ) -> Result<(), RunEnd> {
+        let mut repeated: BTreeMap<usize, u32> = BTreeMap::new();
         for trial in first..first + MOST_TRIALS_AGAIN {
             // Finding the rows copies the result, so this checks for time first.
-            if pace.again(1).is_none() {
+            let Some((fitting, length)) = pace.again() else { break };
+            let thin = self.recorder.thin(self.sessions.options.distance);
+            let mut thin: Vec<usize> = thin.into_iter().collect();
+            thin.sort_by_key(|row| repeated.get(row).copied().unwrap_or_default());
+            thin.truncate(fitting);
+            if thin.is_empty() {
                 break;
             }
-            let thin = self.recorder.thin(self.sessions.options.distance);
-            let Some(length) = pace.again(thin.len()) else { break };
+            for row in &thin {
+                *repeated.entry(*row).or_default() += 1;
+            }
             self.trial(trial, length, pace, observer, &|row| thin.contains(&row))?;
         }
         Ok(())
@@ -231,15 +244,19 @@ impl Runner<'_> {
     fn is_precise(&self, trials: u32, pace: &Pace) -> bool {
         match self.plan.trials {
             Trials::Until { half_width, .. } => {
-                trials >= pace.fewest() && self.recorder.wider_than(half_width) == 0
+                trials >= pace.fewest() && self.wider_than(half_width) == 0
             }
             _ => false,
         }
     }
 
+    fn wider_than(&self, half_width: f64) -> usize {
+        self.recorder.wider_than(half_width, self.sessions.options.distance)
+    }
+
     fn note_width(&mut self) {
         let Trials::Until { half_width, .. } = self.plan.trials else { return };
-        let wide = self.recorder.wider_than(half_width);
+        let wide = self.wider_than(half_width);
         if wide > 0 {
             self.recorder.result.notes.push(format!(
                 "{wide} of the rows did not reach ± {} % in the available time: increase it with --budget.",

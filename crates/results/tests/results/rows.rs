@@ -71,6 +71,59 @@ fn rows_are_ranked_at_the_reference_distance() {
     assert_eq!(names(&result), [("slow".to_string(), 600.0), ("fast".to_string(), 900.0)]);
 }
 
+/// Regression: rows were judged at the distance with most blocks, and those without a figure were forgotten.
+#[test]
+fn rows_are_precise_where_they_are_compared() {
+    let times = |far: [f64; 3]| {
+        let trials = (1..).zip(far).map(|(number, far)| placed(trial(number, &[100]), 100.0, far));
+        measured(trials.collect())
+    };
+    let case = |name, far| Case { identity: identity(name), outcome: times(far) };
+    let mut result = run(vec![case("steady", [200.0; 3]), case("wide", [200.0, 300.0, 400.0])]);
+    assert_eq!(wider_than(&result, 0.02), 0, "near");
+    result.distances.as_mut().unwrap().reference = Some(1);
+    assert_eq!(wider_than(&result, 0.02), 1, "far");
+    for trial in round_trips(&mut result.cases[0]) {
+        trial.by_distance.truncate(1);
+    }
+    assert_eq!(wider_than(&result, 0.02), 2, "a row that is never far is not known there");
+    result.cases.push(Case {
+        identity: identity("gone"),
+        outcome: Outcome::Failed { reason: "it hung".into() },
+    });
+    assert_eq!(wider_than(&result, 0.02), 2, "a row that failed does not hold the run up");
+}
+
+/// Regression: every clock was taken for one of steps of 1 ns, so that a median of 120 and 130 ns was one of the two.
+#[test]
+fn a_percentile_is_interpolated_over_the_clock_s_step() {
+    let samples: Vec<u64> = [120, 130].into_iter().cycle().take(400).collect();
+    let case = Case { identity: identity("pipe"), outcome: measured(vec![trial(1, &samples)]) };
+    let mut result = run(vec![case]);
+    result.distances = None;
+    let p50 = |result: &RunResult| groups(result)[0].rows[0].percentile(0.5).unwrap().value;
+    result.clock.step_ns = 10;
+    assert_eq!(p50(&result), 125.0);
+    result.clock.step_ns = 1;
+    assert_eq!(p50(&result), 120.5);
+}
+
+/// Regression: the percentiles of a rate were those of the blocks at the reference distance, without the messages that
+/// were never sent.
+#[test]
+fn percentiles_of_an_open_loop_are_of_all_messages() {
+    let load = Load::Rate { per_second: 1_000, arrivals: Arrivals::Fixed };
+    let mut one = placed(trial(1, &[9_000; 1_000]), 100.0, 200.0);
+    one.by_distance[0].times_ns = trial(1, &[100; 1_000]).times_ns;
+    let p50 = |load| {
+        let identity = Identity { load, ..identity("pipe") };
+        let case = Case { identity, outcome: measured(vec![one.clone()]) };
+        Row::of(&case, Some(0)).unwrap().percentile(0.5).unwrap().value
+    };
+    assert_eq!(p50(Load::Closed), 100.0);
+    assert!((p50(load) / 9_000.0 - 1.0).abs() < 0.01, "{}", p50(load));
+}
+
 #[test]
 fn another_reference_distance_can_be_chosen() {
     let mut distances = crate::sample::distances();
@@ -177,6 +230,29 @@ fn a_spinning_row_far_below_its_bare_reference_is_suspect() {
 }
 
 /// Regression: threads of the row's own library were called other programs.
+#[test]
+fn a_row_whose_library_takes_the_processors_has_no_rank_beside_others() {
+    let row = |name, own_ns| {
+        let mut one = with(identity(name), &[1_000; 3]);
+        for trial in round_trips(&mut one) {
+            let session = &mut trial.session;
+            session.turns_ns = 1_000_000;
+            session.processes[1].other_threads_ns = Some(own_ns);
+            let thread = &mut session.processes[1].ends[0].thread;
+            (thread.sleeps, thread.run_delay_ns) = (0, own_ns);
+        }
+        one
+    };
+    let ranked = |cases: Vec<Case>| {
+        let mut result = run(cases);
+        result.environment.cpus_usable = 2;
+        let [group] = &groups(&result)[..] else { panic!("they are comparable") };
+        group.rows.iter().map(|row| row.rank.map(|rank| rank.number)).collect::<Vec<_>>()
+    };
+    assert_eq!(ranked(vec![row("zenoh-tcp", 500_000), row("tcp", 0)]), [Some(1), None]);
+    assert_eq!(ranked(vec![row("zenoh-tcp", 500_000), row("nng-tcp", 500_000)]), [Some(1); 2]);
+}
+
 #[test]
 fn a_wait_for_the_library_s_own_threads_is_not_suspect() {
     let told = |wait, waited_ns, other_threads_ns: u64| {
