@@ -43,7 +43,7 @@ pub fn sentence(caveat: &Caveat) -> String {
         ),
         Caveat::OversubscribedByLibrary { cpus } => format!(
             "oversubscribed: its spinning ends and its library's threads share {cpus} processors, so it measures \
-             the scheduler"
+             the scheduler, and is not ranked with rows that do not"
         ),
         Caveat::Disturbed(disturbance) => format!("suspect: {}", disturbed(*disturbance)),
         Caveat::BelowFloor { multiple } => format!(

@@ -1,6 +1,6 @@
 //! The columns of a table for people: their labels and cells.
 
-use ipcmark_results::{Figure, Group, GroupKey, Load, Pattern, Row};
+use ipcmark_results::{Figure, Group, GroupKey, Load, Pattern, Row, Touch};
 
 use crate::{
     plain::words,
@@ -107,20 +107,19 @@ pub const COLUMNS: &[Column] = &[
     Column {
         label: "MB/s",
         rank: 1,
-        meaning: "Payload of a stream, as received, in millions of bytes a second. Every byte is written and read, \
-        unless \
-            --touch head says otherwise.",
+        meaning: "Payload of a stream, as received, in millions of bytes a second; every byte is written and read. Not \
+        with --touch head, where some transports move no bytes but the first.",
         cell: |row, _| {
-            let bytes = row.case.identity.payload_bytes as f64;
-            row.messages_per_second().map_or_else(|| "–".into(), |rate| figure(rate * bytes / 1e6))
+            let rate = carried_bytes_per_second(row);
+            rate.map_or_else(|| "–".into(), |rate| figure(rate / 1e6))
         },
     },
     Column {
         label: "mean",
         rank: 0,
         meaning: "The clock-free mean, of blocks in which the clock is read only at both ends; one way, the mean less \
-        one clock reading. With --rate or --interval, the mean of all messages; of a stream, the time per message. Rows \
-        are ranked by it.",
+        one clock reading. With --rate or --interval, the mean of a block's messages, the median over the blocks; of a \
+        stream, the time per message. Rows are ranked by it.",
         cell: |row, scale| shown(row.location(), scale),
     },
     Column {
@@ -134,7 +133,8 @@ pub const COLUMNS: &[Column] = &[
         label: "p50",
         rank: 4,
         meaning: "The median: half of all round trips, or messages, took at most this long. Each is timed \
-        individually, which costs a reading of the clock.",
+        individually, which costs a reading of the clock. At a rate, percentiles are of all messages at any distance, \
+        also those that were not sent.",
         cell: |row, scale| percentile(row, 0.5, scale),
     },
     Column {
@@ -227,7 +227,8 @@ pub const COLUMNS: &[Column] = &[
     Column {
         label: "switches/msg",
         rank: 11,
-        meaning: "Context switches of all processes of the case for one message, voluntary and not.",
+        meaning: "Context switches of the processes that serve the ends for one message, voluntary and not; those of a \
+        library's daemon are not counted.",
         cell: |row, _| figure(row.switches_per_message()),
     },
     Column {
@@ -252,7 +253,8 @@ impl Column {
         match self.label {
             "rank" => rows.any(|row| row.trials.len() > 1 && row.rank.is_some()),
             "±" => rows.any(|row| row.trials.len() > 1),
-            "msg/s" | "MB/s" => rows.any(|row| row.messages_per_second().is_some()),
+            "msg/s" => rows.any(|row| row.messages_per_second().is_some()),
+            "MB/s" => rows.any(|row| carried_bytes_per_second(row).is_some()),
             "queued" => rows.any(|row| row.case.identity.pattern == Pattern::Throughput),
             "threads" => rows.any(|row| row.further_threads().is_some_and(|count| count > 0)),
             "slowest" => rows.any(|row| row.least_published().is_some()),
@@ -313,6 +315,14 @@ pub fn rank(row: &Row) -> String {
 }
 
 /// The carrier that the first trial found.
+/// The payload that a stream carried in a second; none if not every byte was touched, because nobody may have moved the
+/// others.
+fn carried_bytes_per_second(row: &Row) -> Option<f64> {
+    let identity = &row.case.identity;
+    let rate = row.messages_per_second().filter(|_| identity.touch == Touch::All)?;
+    Some(rate * identity.payload_bytes as f64)
+}
+
 fn carrier(row: &Row) -> String {
     let first = row.trials.first().map(|trial| trial.session.carrier.found);
     first.map_or_else(String::new, |found| words(found.as_str()))

@@ -73,7 +73,12 @@ pub fn series<'a>(result: &'a RunResult) -> Vec<Series<'a>> {
     let mut names = BTreeSet::new();
     let mut of_case = |case: &'a Case| {
         let name = unique(name_of(&case.identity), &mut names);
-        Series { name, case, row: Row::of(case, distance), event: Event::of(&case.identity) }
+        Series {
+            name,
+            case,
+            row: Row::of_run(result, case, distance),
+            event: Event::of(&case.identity),
+        }
     };
     result.cases.iter().map(&mut of_case).collect()
 }

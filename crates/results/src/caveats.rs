@@ -183,11 +183,15 @@ fn oversubscribed(row: &Row) -> Option<Caveat> {
     (spins(row) && !row.has_own_processors()).then_some(Caveat::Oversubscribed { ends, cpus })
 }
 
-/// Ends that spin and wait for threads of their library.
 fn oversubscribed_by_library(row: &Row) -> Option<Caveat> {
+    let cpus = row.cpus;
+    is_oversubscribed_by_library(row).then_some(Caveat::OversubscribedByLibrary { cpus })
+}
+
+/// True if its ends spin and wait for threads of their library.
+pub(crate) fn is_oversubscribed_by_library(row: &Row) -> bool {
     let waits = |trial: &Trial| Waits::of(trial).for_own > MOST_SHARED;
-    let is_so = spins(row) && row.has_own_processors() && row.cpus > 0 && most_trials(row, waits);
-    is_so.then_some(Caveat::OversubscribedByLibrary { cpus: row.cpus })
+    spins(row) && row.has_own_processors() && row.cpus > 0 && most_trials(row, waits)
 }
 
 fn spins(row: &Row) -> bool {

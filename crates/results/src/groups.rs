@@ -5,6 +5,7 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use ipcmark_transport::{Pattern, Span, Wait};
 
 use crate::{
+    caveats::is_oversubscribed_by_library,
     model::{Identity, Load, RunResult, Touch},
     rows::{Row, RowRank},
     stats,
@@ -51,9 +52,7 @@ pub fn groups(result: &RunResult) -> Vec<Group<'_>> {
 /// The same with the rows compared at this distance.
 pub fn groups_at(result: &RunResult, distance: Option<u32>) -> Vec<Group<'_>> {
     let mut found: BTreeMap<GroupKey, Vec<Row>> = BTreeMap::new();
-    let cpus = result.environment.cpus_usable;
-    for row in result.cases.iter().filter_map(|case| Row::of(case, distance)) {
-        let row = Row { cpus, rounds: &result.rounds, ..row };
+    for row in result.cases.iter().filter_map(|case| Row::of_run(result, case, distance)) {
         found.entry(GroupKey::of(&row.case.identity)).or_default().push(row);
     }
     found.into_iter().map(|(key, rows)| Group { key, rows: sorted(key, rows) }).collect()
@@ -69,12 +68,14 @@ fn sorted(key: GroupKey, mut rows: Vec<Row>) -> Vec<Row> {
     rows
 }
 
-/// Ranks every row that has a time, except rows that should sleep and whose messages needed no wake-up.
+/// Ranks every row that has a time, except rows that should sleep and whose messages needed no wake-up, and rows whose
+/// library takes the processors of its ends; the latter are ranked if there are no others.
 fn rank(rows: &mut [Row]) {
-    let timed: Vec<(usize, f64)> = (0..rows.len())
+    let (kept, oversubscribed): (Vec<_>, Vec<_>) = (0..rows.len())
         .filter(|at| !rows[*at].needed_no_wake_up())
         .filter_map(|at| Some((at, rows[at].location()?.value)))
-        .collect();
+        .partition(|(at, _)| !is_oversubscribed_by_library(&rows[*at]));
+    let timed = if kept.is_empty() { oversubscribed } else { kept };
     let numbers = rows.iter().flat_map(|row| row.trials).map(|trial| trial.number).collect();
     let logarithms: Vec<stats::LogTimes> =
         timed.iter().map(|(at, _)| rows[*at].log_locations(&numbers)).collect();

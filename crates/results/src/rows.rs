@@ -28,10 +28,13 @@ pub struct Row<'a> {
     pub distance: Option<u32>,
     /// Processors that the run could use; 0 if unknown.
     pub cpus: u32,
+    /// The step of the clock. Samples lie within a step around their recorded value; a percentile is interpolated over
+    /// it.
+    pub step_ns: f64,
     /// The rounds of the run, by their numbers.
     pub rounds: &'a [RoundRecord],
-    /// Its rank in its group; none if the rows of the group are not ranked, the row has no time, or it should sleep and
-    /// did not.
+    /// Its rank in its group; none if the rows of the group are not ranked, the row has no time, it should sleep and did
+    /// not, or its library takes the processors of its ends.
     pub rank: Option<RowRank>,
 }
 
@@ -83,8 +86,19 @@ impl<'a> Row<'a> {
             trials,
             distance,
             cpus: 0,
+            step_ns: 1.0,
             rounds: &[],
             rank: None,
+        })
+    }
+
+    /// The same with what its run says of the machine.
+    pub fn of_run(result: &'a RunResult, case: &'a Case, distance: Option<u32>) -> Option<Self> {
+        Some(Self {
+            cpus: result.environment.cpus_usable,
+            step_ns: result.clock.step_ns as f64,
+            rounds: &result.rounds,
+            ..Self::of(case, distance)?
         })
     }
 
@@ -176,9 +190,9 @@ impl<'a> Row<'a> {
             return None;
         }
         if q > 0.99 {
-            return merged(&trials, q);
+            return merged(&trials, q, self.step_ns);
         }
-        let of_trial = |trial: &Histogram<u64>| stats::histogram_percentile(trial, q, STEP_NS);
+        let of_trial = |trial: &Histogram<u64>| stats::histogram_percentile(trial, q, self.step_ns);
         Figure::of_trials(&trials.iter().filter_map(of_trial).collect::<Vec<_>>())
     }
 
@@ -193,15 +207,17 @@ impl<'a> Row<'a> {
         (!all.is_empty()).then_some(all)
     }
 
-    /// The times of each trial.
+    /// The times of each trial, at this distance. Those of an open loop are at any distance: a message can wait for one
+    /// of an earlier block, and one that was not sent has no block.
     fn times(&self) -> impl Iterator<Item = &Times> {
-        self.trials.iter().filter_map(|trial| match self.distance {
-            Some(_) => trial.at(self.distance).map(|at| &at.times_ns),
+        let distance = self.distance.filter(|_| !self.case.identity.load.is_open());
+        self.trials.iter().filter_map(move |trial| match distance {
+            Some(_) => trial.at(distance).map(|at| &at.times_ns),
             None => Some(&trial.times_ns),
         })
     }
 
-    /// Samples at this distance.
+    /// The samples of which its percentiles are.
     pub fn samples(&self) -> u64 {
         self.times().map(|times| times.count).sum()
     }
@@ -216,7 +232,7 @@ impl<'a> Row<'a> {
         self.median(Trial::cpu_ns_per_message)
     }
 
-    /// Context switches of all processes per message.
+    /// Context switches of the processes that serve the ends per message.
     pub fn switches_per_message(&self) -> f64 {
         self.median(Trial::switches_per_message)
     }
@@ -328,15 +344,12 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Samples lie within a step of the clock around their recorded value; a percentile is interpolated over it.
-const STEP_NS: f64 = 1.0;
-
-fn merged(trials: &[Histogram<u64>], q: f64) -> Option<Figure> {
-    if let Some(interval) = stats::merged_percentile(trials, q, STEP_NS) {
+fn merged(trials: &[Histogram<u64>], q: f64, step_ns: f64) -> Option<Figure> {
+    if let Some(interval) = stats::merged_percentile(trials, q, step_ns) {
         return Some(Figure { value: interval.estimate, interval: Some(interval) });
     }
     let only = trials.first()?;
-    Some(Figure { value: stats::histogram_percentile(only, q, STEP_NS)?, interval: None })
+    Some(Figure { value: stats::histogram_percentile(only, q, step_ns)?, interval: None })
 }
 
 impl Figure {

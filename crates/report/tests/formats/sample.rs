@@ -245,7 +245,7 @@ pub fn run(cases: Vec<Case>) -> RunResult {
                 }),
             }],
         },
-        clock: Clock { read_ns: 21.7, step_ns: 10, source: "tsc".into() },
+        clock: Clock { read_ns: 21.7, step_ns: 1, source: "tsc".into() },
         distances: Some(RunDistances {
             all: vec![distance(206.0, 0.94), distance(412.0, 0.05)],
             reference: Some(0),

@@ -63,7 +63,7 @@ ipcmark 0.1.0 · 2 of 3 cases measured
   placement   leader on cpu 0, follower on cpu 1, two cores of one package
   distances   at 206 ns a bare round trip, 94.0 %; at 412 ns a bare round trip,
               5.00 %; mixed, 1.00 % of the blocks
-  clock       tsc, 21.7 ns a reading, in steps of 10 ns
+  clock       tsc, 21.7 ns a reading, in steps of 1 ns
 
 latency · 64 B · spin   ½ round trip in µs
   transport   mean    p50    p99   p99.9   max  CPU/msg  × floor  carrier

@@ -88,7 +88,7 @@ impl Trial {
         (turns_ns > 0).then(|| self.cpu_ns() / turns_ns as f64)
     }
 
-    /// Context switches of all processes per message.
+    /// Context switches of the processes that serve the ends per message.
     pub fn switches_per_message(&self) -> f64 {
         let switches = self.session.processes.iter().map(|process| &process.context_switches);
         let sum: f64 = switches.map(|all| all.voluntary as f64 + all.involuntary as f64).sum();
