@@ -8,7 +8,7 @@
 use super::{
     location::median,
     moderated::{Estimate, moderated},
-    student::{mean, two_sided_p, variance},
+    student::{mean, two_sided_p},
 };
 
 /// The least variance, of differences of 1 part in 10⁹: equal figures do not prove exactness.
@@ -76,27 +76,49 @@ fn own_variances(rows: &[LogTimes]) -> Vec<Option<Estimate>> {
     let means: Vec<Option<f64>> = rows.iter().map(mean_of).collect();
     let count = means.iter().flatten().count();
     let trials = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let moments: Vec<f64> = (0..trials).map(|trial| moment(rows, &means, trial)).collect();
-    let variance_of = |(row, own): (&LogTimes, &Option<f64>)| {
+    let moments: Vec<Option<Moment>> =
+        (0..trials).map(|trial| Moment::of(rows, &means, trial)).collect();
+    let estimate = |(row, own): (&LogTimes, &Option<f64>)| {
         own.filter(|_| count > 1)?;
-        let timed = row.iter().zip(&moments);
-        let without: Vec<f64> =
-            timed.filter_map(|(time, moment)| Some((*time)? - moment)).collect();
-        // The median takes part of the row's own deviation with it, as its degrees of freedom say.
-        let share = remaining(count);
-        let variance = (variance(&without) / share).max(LEAST_VARIANCE);
-        Some(Estimate { variance, freedom: (without.len() - 1) as f64 * share })
+        own_variance(row, &moments)
     };
-    rows.iter().zip(&means).map(variance_of).collect()
+    rows.iter().zip(&means).map(estimate).collect()
 }
 
-/// The deviation that the rows of a trial share.
-fn moment(rows: &[LogTimes], means: &[Option<f64>], trial: usize) -> f64 {
-    let deviation = |(row, mean): (&LogTimes, &Option<f64>)| {
-        Some(row.get(trial).copied().flatten()? - (*mean)?)
-    };
-    let deviations: Vec<f64> = rows.iter().zip(means).filter_map(deviation).collect();
-    median(&deviations).unwrap_or(0.0)
+/// The variance of a row over the trials that others have too.
+fn own_variance(row: &LogTimes, moments: &[Option<Moment>]) -> Option<Estimate> {
+    let shared = row.iter().zip(moments).filter_map(|(time, moment)| (*time).zip(*moment));
+    let (rests, shares): (Vec<f64>, Vec<f64>) =
+        shared.map(|(time, moment)| (time - moment.deviation, remaining(moment.rows))).unzip();
+    if rests.len() < 2 {
+        return None;
+    }
+    let (middle, freedom) = (mean(&rests), (rests.len() - 1) as f64);
+    // The median takes part of the row's own deviation with it, the more the fewer rows the trial has.
+    let squares = rests.iter().zip(&shares).map(|(rest, share)| (rest - middle).powi(2) / share);
+    let variance = (squares.sum::<f64>() / freedom).max(LEAST_VARIANCE);
+    Some(Estimate { variance, freedom: freedom * mean(&shares) })
+}
+
+/// What the rows of a trial have in common.
+#[derive(Clone, Copy)]
+struct Moment {
+    /// The deviation that they share.
+    deviation: f64,
+    /// Their number.
+    rows: usize,
+}
+
+impl Moment {
+    /// That of a trial; none if fewer than two rows have it: then it is the row's own.
+    fn of(rows: &[LogTimes], means: &[Option<f64>], trial: usize) -> Option<Self> {
+        let deviation = |(row, mean): (&LogTimes, &Option<f64>)| {
+            Some(row.get(trial).copied().flatten()? - (*mean)?)
+        };
+        let deviations: Vec<f64> = rows.iter().zip(means).filter_map(deviation).collect();
+        let rows = deviations.len();
+        Some(Self { deviation: median(&deviations)?, rows }).filter(|moment| moment.rows > 1)
+    }
 }
 
 #[cfg(test)]
@@ -113,6 +135,28 @@ mod tests {
         let rows = rows(&[&[0.1, 0.3, 0.2], &[0.22, 0.41, 0.35]]);
         let found = RowSpreads::of(&rows).p(0, 1).unwrap();
         assert!((found - 0.00888299118113).abs() < 1e-9, "{found}");
+    }
+
+    /// Regression: in a trial that only one row had, its deviation counted as the trial's, and its spread seemed smaller.
+    #[test]
+    fn a_trial_of_one_row_alone_says_nothing_about_its_spread() {
+        let (first, second) = ([0.1, 0.3, 0.2], [0.22, 0.41, 0.35]);
+        let alone = |times: [f64; 3], further: [Option<f64>; 2]| -> LogTimes {
+            times.into_iter().map(Some).chain(further).collect()
+        };
+        let rows = [alone(first, [Some(0.9), Some(0.2)]), alone(second, [None, None])];
+        let found = RowSpreads::of(&rows).p(0, 1).unwrap();
+        assert!((found - 0.00888299118113).abs() < 1e-9, "{found}");
+    }
+
+    /// Each of two rows keeps half of its deviation, each of three two thirds.
+    #[test]
+    fn a_trial_counts_by_the_rows_that_it_has() {
+        let moment = |rows| Some(Moment { deviation: 0.0, rows });
+        let row: LogTimes = [-0.1, 0.1, 0.0].map(Some).to_vec();
+        let found = own_variance(&row, &[moment(2), moment(2), moment(3)]).unwrap();
+        assert!((found.variance - 0.02).abs() < 1e-12, "{}", found.variance);
+        assert!((found.freedom - 2.0 * (0.5 + 0.5 + 2.0 / 3.0) / 3.0).abs() < 1e-12);
     }
 
     #[test]
