@@ -231,7 +231,7 @@ fn led(traffic: Traffic, thread: ThreadCosts) -> LeaderReport {
             block(1, 13_000, BlockKind::ClockFree),
         ],
         samples: vec![SampleGroup {
-            bin: Some(ProbeBin::of(72.5)),
+            bins: Some([72.5, 81.0].map(ProbeBin::of)),
             awake: false,
             shared: false,
             histogram: histogram.clone(),

@@ -16,11 +16,11 @@ use crate::{
     },
 };
 
-/// Samples of the blocks of a trial with nearly equal probes, in which the ends slept or not, on shared cores or not.
+/// Samples of the blocks of a trial whose probes are nearly the same, in which the ends slept or not, on shared cores or not.
 #[derive(Clone, Debug)]
 pub struct PlacedSamples {
-    /// The value of the probes; none if they differ or there are none.
-    pub probe_ns: Option<f64>,
+    /// The probes before and after its blocks, in either order; none if there are none.
+    pub probes_ns: Option<[f64; 2]>,
     /// True if ends that sleep for an answer were awake, as in [`Blocks::is_awake`].
     pub awake: bool,
     /// True if another thread used the core of an end, as in [`Blocks::shared_core`].
@@ -170,9 +170,9 @@ fn place_trial(
     samples: &[PlacedSamples],
 ) -> Result<(), String> {
     let Places { distances, counting, elasticities } = *places;
-    let any = |_: usize, _: &Blocks| true;
+    let anywhere = |block, blocks: &Blocks| counting.counts(blocks, block);
     trial.reference_multiple =
-        reference.and_then(|reference| multiple(&trial.blocks, reference, any));
+        reference.and_then(|reference| multiple(&trial.blocks, reference, anywhere));
     trial.by_distance.clear();
     for (at, distance) in distances.all().iter().enumerate() {
         let here = |block, blocks: &Blocks| is_at(distances, counting, blocks, block, at);
@@ -248,7 +248,8 @@ fn samples_at(
 ) -> Result<Histogram<u64>, String> {
     let mut all = new_histogram();
     for group in samples {
-        let at = group.probe_ns.and_then(|probe| places.distances.of_probe(probe));
+        let of_block = |[one, other]: [f64; 2]| places.distances.of_block(one, other);
+        let at = group.probes_ns.and_then(of_block);
         if at == Some(distance) && places.counting.includes(group.awake, group.shared) {
             let samples = decode(&group.histogram)?;
             all.add(&samples).map_err(|error| format!("its samples do not add up: {error}"))?;
@@ -295,6 +296,31 @@ mod tests {
         let placed = clock_free_at(&distances, Counting::of([]), &nine, 0);
         let found = location(&placed, 70.0, 0.0).unwrap();
         assert!((found - 140.0).abs() < 1e-9, "{found}");
+    }
+
+    /// Regression: samples of blocks whose two probes differed by more than 22 % were nowhere.
+    #[test]
+    fn samples_are_where_their_blocks_are() {
+        let probes = [72.0, 76.0, 81.0, 88.0, 94.0].repeat(100);
+        let (near, distances) = (probes.len(), Distances::of(&[probes, vec![437.0; 500]].concat()));
+        assert_eq!((distances.all().len(), near), (2, 500));
+        let places =
+            Places { distances: &distances, counting: Counting::of([]), elasticities: &[] };
+        let mut histogram = new_histogram();
+        histogram.record_n(200, 1_000).unwrap();
+        let histogram = stats::histogram::encode(&histogram);
+        let count = |probes_ns| {
+            let group = PlacedSamples {
+                probes_ns,
+                awake: false,
+                shared: false,
+                histogram: histogram.clone(),
+            };
+            [0, 1].map(|at| samples_at(&places, std::slice::from_ref(&group), at).unwrap().len())
+        };
+        assert_eq!(count(Some([72.0, 94.0])), [1_000, 0]);
+        assert_eq!(count(Some([437.0, 437.0])), [0, 1_000]);
+        assert_eq!((count(Some([72.0, 437.0])), count(None)), ([0, 0], [0, 0]));
     }
 
     #[test]

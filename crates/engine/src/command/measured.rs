@@ -99,7 +99,7 @@ impl Reports {
     /// The samples of its blocks, grouped by their probes.
     pub(crate) fn placed_samples(&self) -> Vec<PlacedSamples> {
         let groups = self.leader.samples.iter().map(|group| PlacedSamples {
-            probe_ns: group.bin.map(ProbeBin::middle_ns),
+            probes_ns: group.bins.map(|bins| bins.map(ProbeBin::middle_ns)),
             awake: group.awake,
             shared: group.shared,
             histogram: group.histogram.clone(),
@@ -291,7 +291,7 @@ mod tests {
             let mut histogram = ipcmark_results::new_histogram();
             histogram.record_n(100, *count).unwrap();
             SampleGroup {
-                bin: None,
+                bins: None,
                 awake: false,
                 shared: false,
                 histogram: ipcmark_results::encode(&histogram),

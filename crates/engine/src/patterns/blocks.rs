@@ -103,14 +103,16 @@ pub(super) struct BlockRecorder {
     turns: u32,
 }
 
-/// The samples of sampled blocks, grouped by the distance at which they were measured, by whether the endpoints stayed
-/// awake, and by whether their cores were shared.
+/// The samples of sampled blocks, grouped by the kind of block.
 #[derive(Default)]
-struct Samples(BTreeMap<(Option<ProbeBin>, bool, bool), Histogram<u64>>);
+struct Samples(BTreeMap<KindOfBlock, Histogram<u64>>);
+
+/// The probes around a block, whether its endpoints stayed awake, and whether their cores were shared.
+type KindOfBlock = (Option<[ProbeBin; 2]>, bool, bool);
 
 impl Samples {
     fn keep(&mut self, block: &Block, samples: impl Iterator<Item = u64>) {
-        let kind = (block.bin(), block.is_awake(), block.shared);
+        let kind = (block.bins(), block.is_awake(), block.shared);
         let histogram = self.0.entry(kind).or_insert_with(ipcmark_results::new_histogram);
         // The range ends at an hour, far beyond any deadline; longer samples are recorded as its maximum.
         samples.for_each(|sample| histogram.saturating_record(sample));
@@ -183,7 +185,7 @@ impl BlockRecorder {
     }
 
     /// Runs a few uncounted round trips after a probe, so that a sleeping endpoint sleeps again and caches are as
-    /// they were: a twentieth of a block, at least one.
+    /// they were: a twentieth of a block, one at least and 16 at most.
     fn settle(&self, ends: &mut dyn BlockLoop, kind: BlockKind) -> Result<(), Error> {
         let few = (self.length_of(kind) / self.event_of(kind) / 20.0).clamp(1.0, 16.0) as u64;
         (0..few).try_for_each(|_| ends.flagged(0).map(drop))
@@ -246,8 +248,8 @@ impl BlockRecorder {
 
     /// The blocks and the samples.
     pub(super) fn finish(self) -> (Vec<Block>, Vec<SampleGroup>) {
-        let encoded = self.samples.0.into_iter().map(|((bin, awake, shared), histogram)| {
-            SampleGroup { bin, awake, shared, histogram: ipcmark_results::encode(&histogram) }
+        let encoded = self.samples.0.into_iter().map(|((bins, awake, shared), histogram)| {
+            SampleGroup { bins, awake, shared, histogram: ipcmark_results::encode(&histogram) }
         });
         (self.blocks, encoded.collect())
     }
@@ -295,7 +297,7 @@ mod tests {
         assert!(begins(first, BlockKind::in_order(0)) && begins(second, BlockKind::in_order(1)));
         assert!(blocks.iter().all(|block| block.turn == 7 && block.probes_ns.is_none()));
         let [group] = &samples[..] else { panic!("{samples:?}") };
-        assert_eq!(group.bin, None);
+        assert_eq!(group.bins, None);
         assert_eq!(ipcmark_results::decode(&group.histogram).unwrap().len(), 10_003);
     }
 
@@ -323,14 +325,15 @@ mod tests {
         let probes = [near, near, far, far, far, far, far, Distance::Apart, Distance::Apart];
         let (blocks, groups) =
             turns(&mut Scripted::new(100), &[samples(3 * 4096)], &probes).finish();
-        let bins: Vec<Option<ProbeBin>> = blocks.iter().map(Block::bin).collect();
-        let [near, far] = [70.0, 400.0].map(|probe| Some(ProbeBin::of(probe)));
-        assert_eq!(bins[..5], [near, None, far, far, far]);
-        let count = |bin| {
-            let group = groups.iter().find(|group| group.bin == bin);
+        let bins: Vec<Option<[ProbeBin; 2]>> = blocks.iter().map(Block::bins).collect();
+        let of = |probes: [f64; 2]| Some(probes.map(ProbeBin::of));
+        let [near, mixed, far] = [[70.0, 70.0], [70.0, 400.0], [400.0, 400.0]].map(of);
+        assert_eq!(bins[..5], [near, mixed, far, far, far]);
+        let count = |bins| {
+            let group = groups.iter().find(|group| group.bins == bins);
             group.map(|group| ipcmark_results::decode(&group.histogram).unwrap().len())
         };
-        assert_eq!((count(near), count(far), count(None)), (Some(4096), Some(2 * 4096), None));
+        assert_eq!((count(near), count(far), count(mixed)), (Some(4096), Some(2 * 4096), None));
     }
 
     #[test]

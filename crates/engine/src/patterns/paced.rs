@@ -137,7 +137,7 @@ mod tests {
         paced.turn(&mut recorder, &mut ends, limit, &mut |_| Ok(Some(NEAR))).unwrap();
         let (blocks, groups) = recorder.finish();
         let samples = groups.iter().map(|group| {
-            assert!(group.bin.is_some(), "all were measured near");
+            assert!(group.bins.is_some(), "all were measured near");
             ipcmark_results::decode(&group.histogram).unwrap().len()
         });
         (paced.finish().unwrap(), samples.sum(), blocks)

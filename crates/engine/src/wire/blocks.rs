@@ -65,8 +65,9 @@ pub(crate) struct ProbeBin(pub u16);
 /// The width of a step, as a difference of natural logarithms.
 const BIN_WIDTH: f64 = 0.04;
 
-/// The largest difference of two probes around a block that is not mixed, as a difference of natural logarithms.
-const MIXED: f64 = 0.2;
+/// The largest difference of two probes that are as good as equal, as a difference of natural logarithms: their mean then
+/// stands for both, so that there are fewer groups.
+const CLOSE: f64 = 0.2;
 
 impl ProbeBin {
     /// The step that contains a probe.
@@ -81,29 +82,28 @@ impl ProbeBin {
 }
 
 impl Block {
-    /// The geometric mean of its probes; none for a mixed block or one without probes.
-    pub(crate) fn probe_ns(&self) -> Option<f64> {
-        let [before, after] = self.probes_ns?;
-        ((before / after).ln().abs() <= MIXED).then(|| (before * after).sqrt())
-    }
-
     /// True if endpoints that sleep for an answer did not in most of its round trips.
     pub(crate) fn is_awake(&self) -> bool {
         self.sleeps.is_some_and(|sleeps| ipcmark_results::is_awake(sleeps, self.events))
     }
 
-    /// The step that contains its probe mean.
-    pub(crate) fn bin(&self) -> Option<ProbeBin> {
-        self.probe_ns().map(ProbeBin::of)
+    /// The steps that contain its probes, the shorter one first; if they are close, twice the step of their geometric
+    /// mean. None without probes.
+    pub(crate) fn bins(&self) -> Option<[ProbeBin; 2]> {
+        let [before, after] = self.probes_ns?;
+        let (least, most) = (before.min(after), before.max(after));
+        let is_close = (most / least).ln() <= CLOSE;
+        let bins = if is_close { [(before * after).sqrt(); 2] } else { [least, most] };
+        Some(bins.map(ProbeBin::of))
     }
 }
 
-/// The samples of the blocks whose probes fall into one step, in which endpoints slept or not, and whose cores were
+/// The samples of the blocks whose probes fall into the same steps, in which endpoints slept or not, and whose cores were
 /// shared or not.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SampleGroup {
-    /// None for mixed blocks and blocks without probes.
-    pub bin: Option<ProbeBin>,
+    /// As [`Block::bins`].
+    pub bins: Option<[ProbeBin; 2]>,
     /// As [`Block::is_awake`].
     pub awake: bool,
     /// As [`Block::shared`].
@@ -132,13 +132,14 @@ mod tests {
     }
 
     #[test]
-    fn a_block_between_probes_that_differ_has_no_distance() {
-        assert_eq!(block(100.0, 100.0).probe_ns(), Some(100.0));
-        let close = block(100.0, 121.0).probe_ns().unwrap();
-        assert!((close - 110.0).abs() < 1e-9, "their geometric mean, not {close}");
-        assert_eq!(block(100.0, 130.0).bin(), None);
-        assert_eq!(block(130.0, 100.0).bin(), None);
-        assert_eq!(Block { probes_ns: None, ..block(1.0, 1.0) }.bin(), None);
+    fn close_probes_are_in_one_step_and_others_in_their_own() {
+        let bins = |before, after| block(before, after).bins();
+        let of = |least, most| Some([least, most].map(ProbeBin::of));
+        assert_eq!(bins(100.0, 100.0), of(100.0, 100.0));
+        assert_eq!(bins(100.0, 121.0), of(110.0, 110.0), "their geometric mean");
+        assert_eq!((bins(100.0, 130.0), bins(130.0, 100.0)), (of(100.0, 130.0), of(100.0, 130.0)));
+        assert_eq!(bins(70.0, f64::INFINITY), of(70.0, f64::INFINITY));
+        assert_eq!(Block { probes_ns: None, ..block(1.0, 1.0) }.bins(), None);
     }
 
     #[test]

@@ -209,7 +209,7 @@ fn has_possible_probes(block: &Block, most: u64) -> bool {
 
 /// Every group has samples of some block, and every step of the scale at most one group of each kind.
 fn are_possible_samples(samples: &[SampleGroup], blocks: &[Block]) -> bool {
-    let kind = |group: &SampleGroup| (group.bin, group.awake, group.shared);
+    let kind = |group: &SampleGroup| (group.bins, group.awake, group.shared);
     samples.len() <= blocks.len() && samples.windows(2).all(|pair| kind(&pair[0]) < kind(&pair[1]))
 }
 
@@ -246,7 +246,7 @@ mod tests {
 
     fn group(bin: Option<u16>) -> SampleGroup {
         SampleGroup {
-            bin: bin.map(ProbeBin),
+            bins: bin.map(|bin| [ProbeBin(bin); 2]),
             awake: false,
             shared: false,
             histogram: String::new(),

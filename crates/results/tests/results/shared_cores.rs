@@ -29,7 +29,12 @@ fn samples(blocks: usize) -> Vec<PlacedSamples> {
     let group = |shared, value, blocks: usize| {
         let mut histogram = new_histogram();
         histogram.record_n(value, blocks as u64 / 2 * 1_000).unwrap();
-        PlacedSamples { probe_ns: Some(80.0), awake: false, shared, histogram: encode(&histogram) }
+        PlacedSamples {
+            probes_ns: Some([80.0; 2]),
+            awake: false,
+            shared,
+            histogram: encode(&histogram),
+        }
     };
     vec![group(false, 100, BLOCKS - blocks), group(true, 200, blocks)]
 }

@@ -29,7 +29,12 @@ fn samples(awake: u32) -> Vec<PlacedSamples> {
     let group = |awake, value, count| {
         let mut histogram = new_histogram();
         histogram.record_n(value, count).unwrap();
-        PlacedSamples { probe_ns: Some(80.0), awake, shared: false, histogram: encode(&histogram) }
+        PlacedSamples {
+            probes_ns: Some([80.0; 2]),
+            awake,
+            shared: false,
+            histogram: encode(&histogram),
+        }
     };
     let asleep = u64::from(20 - awake);
     let groups = [group(false, 30_000, 50 * asleep), group(true, 1_000, 1_500 * u64::from(awake))];
