@@ -63,8 +63,14 @@ pub(crate) fn work_on<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Error> {
-    let pinned = move || Pin::to(cpu).map(|_| work());
-    let thread = thread::Builder::new().name(name.into()).spawn(pinned);
+    let at_work = move || {
+        let done = Pin::to(cpu).map(|_| work());
+        // SAFETY: asks for the caller's own number only.
+        let this = unsafe { libc::gettid() };
+        pinned().retain(|thread| *thread != this);
+        done
+    };
+    let thread = thread::Builder::new().name(name.into()).spawn(at_work);
     let thread = thread.map_err(|e| Error::scarce("start", "a thread", e))?;
     let panicked = |_| Err(Error::new("time", "a processor", "the thread panicked"));
     thread.join().unwrap_or_else(panicked)
@@ -91,5 +97,44 @@ fn set_affinity(thread: i32, cpus: &[u32]) -> bool {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         cpus.iter().for_each(|cpu| libc::CPU_SET(*cpu as usize, &mut set));
         libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), &set) == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    fn allowed(thread: i32) -> Vec<u32> {
+        // SAFETY: the set is written by the call, and `cpu` is below its size.
+        unsafe {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            assert_eq!(libc::sched_getaffinity(thread, size_of::<libc::cpu_set_t>(), &mut set), 0);
+            let is_set = |cpu: &u32| libc::CPU_ISSET(*cpu as usize, &set);
+            (0..libc::CPU_SETSIZE as u32).filter(is_set).collect()
+        }
+    }
+
+    /// Regression: threads that a library starts after open inherited the measuring thread's processor.
+    #[test]
+    fn threads_that_start_later_may_run_anywhere_again() {
+        let measuring = || {
+            let everywhere = allowed(0);
+            let pin = Pin::to(everywhere[0]).unwrap();
+            let ((told, number), (end, ended)) = (mpsc::channel(), mpsc::channel::<()>());
+            let later = thread::spawn(move || {
+                // SAFETY: asks for the caller's own number only.
+                told.send(unsafe { libc::gettid() }).unwrap();
+                let _ = ended.recv();
+            });
+            let number = number.recv().unwrap();
+            assert_eq!(allowed(number), [everywhere[0]], "it inherits the pin");
+            pin.release_other_threads();
+            assert_eq!((allowed(number), allowed(0)), (everywhere.clone(), vec![everywhere[0]]));
+            drop(end);
+            later.join().unwrap();
+        };
+        thread::spawn(measuring).join().unwrap();
     }
 }

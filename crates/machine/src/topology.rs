@@ -51,7 +51,7 @@ impl Cpu {
             Relation::Same
         } else if self.physical_core() == other.physical_core() {
             Relation::Core
-        } else if self.cache == other.cache {
+        } else if !self.cache.is_empty() && self.cache == other.cache {
             Relation::Cache
         } else if self.package == other.package {
             Relation::Package
@@ -192,5 +192,11 @@ mod tests {
         ] {
             assert_eq!(first.relation(&other), relation);
         }
+        let [unknown, other] = [cpu(0, 0, 0, ""), cpu(1, 0, 1, "")];
+        assert_eq!(
+            unknown.relation(&other),
+            Relation::Package,
+            "no cache that both share is known"
+        );
     }
 }

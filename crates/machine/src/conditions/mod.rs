@@ -25,7 +25,7 @@ pub struct Snapshot {
     processors: Option<Processors>,
     throttling: Option<ThrottlingCounters>,
     threads: Vec<Option<ThreadTime>>,
-    canary_ns: f64,
+    canary_ns: Vec<f64>,
 }
 
 /// The changes between two snapshots.
@@ -39,17 +39,20 @@ pub struct Conditions {
     pub throttling: Option<Throttling>,
     /// The times of the threads, in the given order; `None` for one that has ended.
     pub threads: Vec<Option<ThreadTime>>,
-    /// Nanoseconds of a step of the canary, before and after.
-    pub canary_ns: [f64; 2],
+    /// Nanoseconds of a step of the canary, before and after, on each of the given processors.
+    pub canary_ns: Vec<[f64; 2]>,
 }
 
 impl Snapshot {
-    /// The counters now, and those of `threads`. It takes about 100 µs, mostly for the canary, so it must be taken
-    /// outside the measured time.
-    pub fn now(threads: &[Thread]) -> Self {
+    /// The counters now, those of `threads`, and the speed of these processors; without processors, of the one that
+    /// this thread is on. It takes about 100 µs for each, mostly for the canary, so it must be taken outside the
+    /// measured time.
+    pub fn now(threads: &[Thread], cpus: &[u32]) -> Self {
         let files = Files::of_system();
+        let here = || vec![canary_ns()];
+        let on_cpus = || cpus.iter().map(|cpu| canary_on(*cpu).unwrap_or_else(|_| canary_ns()));
         Self {
-            canary_ns: canary_ns(),
+            canary_ns: if cpus.is_empty() { here() } else { on_cpus().collect() },
             processors: Processors::now(&files),
             throttling: ThrottlingCounters::now(&files),
             threads: threads.iter().map(|thread| thread.time(&files)).collect(),
@@ -57,9 +60,10 @@ impl Snapshot {
         }
     }
 
-    /// The changes since `earlier`, a snapshot of the same threads.
+    /// The changes since `earlier`, a snapshot of the same threads and processors.
     pub fn since(&self, earlier: &Self) -> Conditions {
         let threads = self.threads.iter().zip(&earlier.threads);
+        let canaries = earlier.canary_ns.iter().zip(&self.canary_ns);
         Conditions {
             elapsed_ns: self.at_ns.saturating_sub(earlier.at_ns),
             processors: both(&self.processors, &earlier.processors)
@@ -69,7 +73,7 @@ impl Snapshot {
             threads: threads
                 .map(|pair| both(pair.0, pair.1).map(|(now, then)| now.since(then)))
                 .collect(),
-            canary_ns: [earlier.canary_ns, self.canary_ns],
+            canary_ns: canaries.map(|(before, after)| [*before, *after]).collect(),
         }
     }
 }
@@ -87,10 +91,10 @@ impl Conditions {
         (count > 0).then(|| stolen as f64 / (self.elapsed_ns.max(1) * count) as f64)
     }
 
-    /// The change of the canary, relative to its smaller value.
+    /// The change of the canary, relative to its smaller value: that of the processor on which it changed most.
     pub fn canary_shift(&self) -> f64 {
-        let [before, after] = self.canary_ns;
-        before.max(after) / before.min(after) - 1.0
+        let shift = |[before, after]: &[f64; 2]| before.max(*after) / before.min(*after) - 1.0;
+        self.canary_ns.iter().map(shift).fold(0.0, f64::max)
     }
 }
 
@@ -101,24 +105,34 @@ mod tests {
     #[test]
     fn the_conditions_of_this_thread_are_read() {
         let thread = Thread::this();
-        let earlier = Snapshot::now(&[thread]);
+        let earlier = Snapshot::now(&[thread], &[]);
         let start = crate::clock::thread_cpu_ns();
         while crate::clock::thread_cpu_ns() - start < 20_000_000 {}
-        let conditions = Snapshot::now(&[thread]).since(&earlier);
+        let conditions = Snapshot::now(&[thread], &[]).since(&earlier);
         assert!(conditions.elapsed_ns >= 20_000_000);
         let time = conditions.threads[0].unwrap();
         // The kernel updates it at each tick, and a busy host can skip ticks.
         assert!(time.cpu_ns > 0, "{time:?}");
-        assert!(conditions.canary_ns.iter().all(|ns| *ns > 0.0));
+        assert!(conditions.canary_ns.iter().flatten().all(|ns| *ns > 0.0));
         assert!(conditions.canary_shift() >= 0.0);
+    }
+
+    /// Regression: the speed was that of whichever processor the command was on.
+    #[test]
+    fn the_speed_is_that_of_the_given_processors() {
+        let cpus: Vec<u32> = crate::topology::usable().unwrap().iter().map(|cpu| cpu.id).collect();
+        let earlier = Snapshot::now(&[], &cpus);
+        let conditions = Snapshot::now(&[], &cpus).since(&earlier);
+        assert_eq!(conditions.canary_ns.len(), cpus.len());
+        assert!(conditions.canary_ns.iter().flatten().all(|ns| *ns > 0.0), "{conditions:?}");
     }
 
     #[test]
     fn an_exited_thread_has_no_time() {
         let gone = std::thread::spawn(Thread::this).join().unwrap();
         let here = Thread::this();
-        let earlier = Snapshot::now(&[gone, here]);
-        let threads = Snapshot::now(&[gone, here]).since(&earlier).threads;
+        let earlier = Snapshot::now(&[gone, here], &[]);
+        let threads = Snapshot::now(&[gone, here], &[]).since(&earlier).threads;
         assert_eq!(threads[0], None);
         assert!(threads[1].is_some());
     }
@@ -131,11 +145,11 @@ mod tests {
             processors: Some(vec![used(0, 100), used(1, 0), used(2, 500)]),
             throttling: None,
             threads: vec![],
-            canary_ns: [1.0, 1.1],
+            canary_ns: vec![[1.0, 1.1], [1.2, 1.0], [1.0, 1.0]],
         };
         assert_eq!(conditions.stolen_share(&[0, 1]), Some(0.05));
         assert_eq!(conditions.stolen_share(&[2]), Some(0.5));
         assert_eq!(conditions.stolen_share(&[7]), None);
-        assert!((conditions.canary_shift() - 0.1).abs() < 1e-9);
+        assert!((conditions.canary_shift() - 0.2).abs() < 1e-9, "of any processor, up or down");
     }
 }

@@ -122,7 +122,7 @@ impl RunningMeasurement {
             cores: measured.into_iter().map(|cpu| (cpu, Vec::new())).collect(),
             hand_overs_ns: Vec::new(),
             canary_ns: Vec::new(),
-            start: Snapshot::now(&[]),
+            start: Snapshot::now(&[], &[]),
             start_cpu_ns: clock::process_cpu_ns(),
             others: Processes::all(),
         })
@@ -188,7 +188,7 @@ impl RunningMeasurement {
             clocks: ClockSpread::of(&pair.clock_offsets),
         };
         Ok(Examination {
-            conditions: Snapshot::now(&[]).since(&self.start),
+            conditions: Snapshot::now(&[], &[]).since(&self.start),
             own_cpu_ns: clock::process_cpu_ns() - self.start_cpu_ns,
             others: others(&self.others),
             pairs: self.pairs.into_iter().map(pair).collect(),

@@ -4,7 +4,10 @@
 mod ends;
 mod wake_ups;
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
 use ipcmark_machine::{
     conditions::{self, Snapshot},
@@ -55,10 +58,10 @@ impl SlotOutcome {
 }
 
 /// The disturbances of the endpoints' processors by the machine.
-fn conditions(found: &conditions::Conditions, placement: &Placement) -> Conditions {
+fn conditions(found: &conditions::Conditions, cpus: &[u32]) -> Conditions {
     Conditions {
         elapsed_ns: found.elapsed_ns,
-        stolen_share: found.stolen_share(&placement.cpus().collect::<Vec<u32>>()),
+        stolen_share: found.stolen_share(cpus),
         throttled_ns: found.throttling.as_ref().map(|throttling| throttling.stopped_ns),
         canary_shift: found.canary_shift(),
     }
@@ -128,9 +131,11 @@ impl<'r, 'a> Round<'r, 'a> {
         let begun = Instant::now();
         let mut outcome = SlotOutcome::of(self.wait);
         let mut open = self.open_all(slot, length, wants, &mut outcome)?;
-        let (opened, earlier) = (Instant::now(), Snapshot::now(&[]));
+        let cpus: Vec<u32> =
+            self.placements[0].cpus().collect::<BTreeSet<u32>>().into_iter().collect();
+        let (opened, earlier) = (Instant::now(), Snapshot::now(&[], &cpus));
         self.take_turns(&mut open, schedule, &mut outcome)?;
-        outcome.conditions = conditions(&Snapshot::now(&[]).since(&earlier), &self.placements[0]);
+        outcome.conditions = conditions(&Snapshot::now(&[], &cpus).since(&earlier), &cpus);
         let turns = opened.elapsed();
         self.watch_wake_ups(slot, &mut open, &mut outcome)?;
         self.close_all(open, &mut outcome)?;

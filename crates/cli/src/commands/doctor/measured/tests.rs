@@ -26,7 +26,7 @@ fn quiet() -> Examination {
             processors: Some(vec![processor(0), processor(1)]),
             throttling: Some(Throttling::default()),
             threads: vec![],
-            canary_ns: [0.61, 0.61],
+            canary_ns: vec![[0.61, 0.61]],
         },
         own_cpu_ns: 2 * SECOND,
         others: vec![],
