@@ -18,6 +18,9 @@ pub(crate) fn count(word: &str, payload: usize, cache_bytes: Option<u64>) -> Res
     }
 }
 
+/// The bytes that an end keeps with each buffer: the frame before a message, and its alignment.
+const BESIDE: u64 = 64;
+
 /// The bytes that `count` buffers of `payload` bytes take, each way in each process; an error where fewer are
 /// available.
 pub(crate) fn bytes(
@@ -26,7 +29,7 @@ pub(crate) fn bytes(
     processes: u64,
     available: u64,
 ) -> Result<u64, String> {
-    let factors = [payload as u64, 2, processes];
+    let factors = [payload as u64 + BESIDE, 2, processes];
     let bytes = factors.into_iter().fold(count, u64::saturating_mul);
     if bytes <= available {
         return Ok(bytes);
@@ -106,8 +109,9 @@ mod tests {
 
     #[test]
     fn buffers_that_do_not_fit_into_memory_for_all_processes_are_refused() {
-        assert_eq!(bytes(16, 1 << 20, 4, 128 << 20), Ok(128 << 20));
-        let why = bytes(16, 1 << 20, 4, (128 << 20) - 1).unwrap_err();
+        let payload = (1 << 20) - BESIDE as usize;
+        assert_eq!(bytes(16, payload, 4, 128 << 20), Ok(128 << 20));
+        let why = bytes(16, payload, 4, (128 << 20) - 1).unwrap_err();
         assert!(why.contains("take 128 MiB, and 127 MiB are left"), "{why}");
         assert!(bytes(u64::MAX, 64, 2, u64::MAX - 1).is_err());
     }

@@ -1,12 +1,16 @@
 //! The caches of the processors.
 
-use crate::{files::Files, topology};
+use crate::{files::Files, topology::numbers};
 
-/// The bytes of the largest last-level cache of the processors that this process may use; none if the system does not
-/// report it, as on some virtual machines.
+/// The bytes of the largest last-level cache of the machine, the same in every process, wherever it is pinned; none if
+/// the system does not report it, as on some virtual machines.
 pub fn last_level_bytes() -> Option<u64> {
-    let files = Files::of_system();
-    topology::usable().ok()?.iter().filter_map(|cpu| bytes_of(&files, cpu.id)).max()
+    largest(&Files::of_system())
+}
+
+fn largest(files: &Files) -> Option<u64> {
+    let online = numbers(&files.text("sys/devices/system/cpu/online")?);
+    online.into_iter().filter_map(|cpu| bytes_of(files, cpu)).max()
 }
 
 fn bytes_of(files: &Files, cpu: u32) -> Option<u64> {
@@ -31,5 +35,8 @@ mod tests {
         }
         let files = Files::below(root.path());
         assert_eq!((bytes_of(&files, 3), bytes_of(&files, 0)), (Some(30720 << 10), None));
+        assert_eq!(largest(&files), None, "no processor is known");
+        std::fs::write(root.path().join("sys/devices/system/cpu/online"), "0-3\n").unwrap();
+        assert_eq!(largest(&files), Some(30720 << 10));
     }
 }
