@@ -110,7 +110,7 @@ fn a_sweep_over_publishers_is_a_curve() -> Verdict {
         Ok(rows) => rows,
         Err(skipped) => return skipped,
     };
-    let words = format!("sweep publishers -t {} -w block -s 64 --at 1,3", rows[0]);
+    let words = format!("sweep publishers -t {} -p fan-in -w block -s 64 --at 1,3", rows[0]);
     let ended = run(&words).exits(0);
     assert!(ended.stdout.contains("fan-in · 64 B · block"), "{}", ended.stdout);
     Verdict::Holds

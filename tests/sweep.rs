@@ -1,6 +1,6 @@
 //! `ipcmark sweep`: rates, pauses, payloads and subscribers.
 
-use ipcmark_results::{Load, RunResult, groups};
+use ipcmark_results::{Case, Load, Row, RunResult, groups};
 use tempfile::tempdir;
 
 use crate::support::{assert_valid, refused, run};
@@ -9,6 +9,7 @@ ipcmark_harness::tests![
     the_highest_rate_that_holds_is_found,
     a_row_that_holds_no_rate_is_reported,
     a_knee_is_searched_between_two_rates,
+    each_row_is_bisected_by_its_own_p99,
     pauses_payloads_and_subscribers_can_be_swept,
     a_sweep_is_a_result,
     trials_of_a_point_and_their_length_are_the_users,
@@ -51,11 +52,43 @@ fn a_knee_is_searched_between_two_rates() {
     assert!(between && rates.len() <= 14, "{rates:?}");
 }
 
+/// Regression: each step measured all rows again, and judged one of them by the fastest.
+fn each_row_is_bisected_by_its_own_p99() {
+    let words = "sweep rate -t pipe,tcp -w block,block -s 64 --at 1k/s,100M/s,1000/s --p99-below 5ms --trials 1 \
+                 -d 500ms --format json";
+    let result = run(words).exits(0).result();
+    for transport in ["pipe", "tcp"] {
+        let own = result.cases.iter().filter(|case| case.identity.transport == transport);
+        let rates: Vec<(u64, bool)> = own.map(|case| at_rate(case, 5e6)).collect();
+        let (points, steps) = rates.split_at(2);
+        assert_eq!(points.iter().map(|(rate, _)| *rate).collect::<Vec<_>>(), [1_000, 100_000_000]);
+        let [(least, true), (most, false)] = *points else {
+            assert!(steps.is_empty(), "no knee lies between: {rates:?}");
+            continue;
+        };
+        let (mut holds, mut fails) = (least, most);
+        for (rate, held) in steps {
+            assert!(holds < *rate && *rate < fails, "{transport}: {rates:?}");
+            *(if *held { &mut holds } else { &mut fails }) = *rate;
+        }
+        assert!(fails as f64 <= holds as f64 * 1.2, "{transport}: {rates:?}");
+    }
+}
+
+/// The rate of a case that was measured once, and true if its p99 is within the limit.
+fn at_rate(case: &Case, limit_ns: f64) -> (u64, bool) {
+    let Load::Rate { per_second, .. } = case.identity.load else { panic!("{case:?}") };
+    assert_eq!(case.trials().len(), 1, "at {per_second}/s");
+    let p99 = Row::of(case, None).and_then(|row| row.percentile(0.99)).unwrap();
+    (per_second, p99.value <= limit_ns)
+}
+
 fn pauses_payloads_and_subscribers_can_be_swept() {
     for (words, labels) in [
         ("interval -t pipe -w block -s 64 --at 1ms,3ms", ["1ms", "3ms"]),
         ("payload -t pipe -w block --at 64,1k -p throughput", ["64 B", "1 KiB"]),
         ("subscribers -t pipe -w block -s 64 --at 1,2", ["1", "2"]),
+        ("subscribers -t pipe -w block -s 64 -p fan-out --at 1,2", ["1", "2"]),
         ("pairs -t pipe -w block -s 64 --at 1,2", ["1", "2"]),
     ] {
         let table = run(&format!("sweep {words}")).exits(0).stdout;
@@ -105,6 +138,7 @@ fn flags_that_a_sweep_sets_are_rejected() {
         ("sweep payload --p99-below 1ms", "ipcmark sweep rate"),
         ("sweep rate --at 5", "100/s"),
         ("sweep subscribers --at 65", "1..=64"),
+        ("sweep subscribers -p latency --at 1", "leave --patterns out"),
         ("sweep rate -p throughput", "as fast as it goes"),
         ("sweep", "OVER"),
         ("sweep speed", "rate"),

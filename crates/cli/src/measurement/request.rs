@@ -9,7 +9,7 @@ use std::{
 use ipcmark_engine::{
     FEWEST_TRIALS, Length, Pinning, PlanRequest, Registry, RunOptions, Trace, Trials, Waits,
 };
-use ipcmark_results::{Load, Touch};
+use ipcmark_results::{Identity, Load, Touch};
 use ipcmark_transport::{Pattern, Wait};
 
 use crate::{
@@ -88,6 +88,15 @@ impl RunRequest {
         Ok(left.iter().map(name).collect())
     }
 
+    /// Leaves only the rows of this identity, at all loads.
+    pub(crate) fn narrow_to(&mut self, row: &Identity, registry: &Registry) {
+        let plan = &mut self.plan;
+        plan.transports.retain(|at| registry[*at].definition().name == row.transport);
+        plan.patterns = vec![row.pattern];
+        plan.payloads = vec![(row.payload_bytes as usize, vec![row.touch])];
+        (plan.waits, plan.waits_of) = (Waits::These(vec![row.wait]), BTreeMap::new());
+    }
+
     /// Sets three trials, each so long that all together give a p99 at the slowest load, unless the user has given their
     /// number or their length.
     pub(crate) fn measure_enough_for_p99(&mut self, arguments: &RunArguments) {
@@ -163,10 +172,21 @@ fn refuse_pairs(arguments: &RunArguments) -> Result<(), String> {
     Err(reason.into())
 }
 
+/// The values in their order, each once: a row that stands in a plan twice is measured twice, as one.
+fn each_once<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut kept = Vec::new();
+    for value in values {
+        if !kept.contains(&value) {
+            kept.push(value);
+        }
+    }
+    kept
+}
+
 /// Several followers mean fan-out if they listen, fan-in if they publish.
 fn patterns(arguments: &RunArguments) -> Vec<Pattern> {
     match (&arguments.patterns, arguments.subscribers, arguments.publishers) {
-        (Some(patterns), ..) => patterns.clone(),
+        (Some(patterns), ..) => each_once(patterns.iter().copied()),
         (None, 0 | 1, 0 | 1) => vec![Pattern::Latency],
         (None, 0 | 1, _) => vec![Pattern::FanIn],
         (None, ..) => vec![Pattern::FanOut],
@@ -236,7 +256,7 @@ fn places(word: &WaitWord, registry: &Registry) -> Result<Vec<usize>, String> {
 
 /// The waits that these words give together; None if there are none.
 fn gathered<'a>(words: impl IntoIterator<Item = &'a WaitWord>) -> Option<Waits> {
-    let waits: Vec<Option<Wait>> = words.into_iter().map(|word| word.wait).collect();
+    let waits: Vec<Option<Wait>> = each_once(words.into_iter().map(|word| word.wait));
     match waits.is_empty() {
         true => None,
         false => Some(waits.into_iter().collect::<Option<_>>().map_or(Waits::All, Waits::These)),
@@ -308,7 +328,59 @@ fn run_options(arguments: &RunArguments, visible: Vec<PathBuf>) -> RunOptions {
 
 #[cfg(test)]
 mod tests {
+    use ipcmark_engine::Plan;
+    use ipcmark_results::PlacementPolicy;
+    use ipcmark_transport::Span;
+
     use super::*;
+
+    fn request(words: &str, registry: &Registry) -> RunRequest {
+        let words: Vec<&str> = words.split_whitespace().collect();
+        RunRequest::new(&RunArguments::of_words(&words).unwrap(), registry).unwrap()
+    }
+
+    /// Regression: such a row was measured twice, and its trials had each number twice.
+    #[test]
+    fn what_is_named_twice_is_measured_once() {
+        let registry = ipcmark_registry::native();
+        let words = "-t pipe,pipe -w block,spin,block -p latency,latency -s 64,64 --rate 1k/s,1k/s";
+        let plan = Plan::new(&registry, &request(words, &registry).plan);
+        assert_eq!((plan.sessions.len(), plan.len()), (2, 2));
+        let words = "-t pipe -p fan-out,fan-out --subscribers 2 -w block,pipe=spin,pipe=spin -s 64";
+        assert_eq!(Plan::new(&registry, &request(words, &registry).plan).len(), 1);
+    }
+
+    #[test]
+    fn a_request_narrowed_to_a_row_measures_it_alone() {
+        let registry = ipcmark_registry::native();
+        let words = "-t pipe,tcp -w spin,tcp=all -p latency,one-way -s 64,4k --rate 1k/s";
+        let mut request = request(words, &registry);
+        let row = Identity {
+            transport: "tcp".into(),
+            family: "os".into(),
+            library_version: None,
+            pattern: Pattern::OneWay,
+            payload_bytes: 4096,
+            wait: Wait::Block,
+            touch: Touch::All,
+            load: Load::Closed,
+            span: Span::Process,
+            subscribers: 1,
+            silent_subscribers: 0,
+            pairs: 1,
+            between: None,
+            n_sends: false,
+            options: BTreeMap::new(),
+            placement: PlacementPolicy::Auto,
+        };
+        request.narrow_to(&row, &registry);
+        let plan = Plan::new(&registry, &request.plan);
+        let [planned] = &plan.rows[..] else { panic!("{:?}", plan.rows) };
+        assert_eq!((planned.slot.pattern, planned.slot.payload), (Pattern::OneWay, 4096));
+        let session = &plan.sessions[planned.session];
+        assert_eq!(registry[session.transport].definition().name, "tcp");
+        assert_eq!(session.wait, Wait::Block);
+    }
 
     /// Regression: 64 followers of `aeron-udp` did not find their leader within the time that two have.
     #[test]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::{Arg, Args, Command, ValueEnum};
 use ipcmark_report::Swept;
+use ipcmark_transport::Pattern;
 
 use crate::arguments::{of_run::flags_of_run, values};
 
@@ -64,6 +65,15 @@ impl Over {
             Over::Subscribers => "subscribers",
             Over::Publishers => "publishers",
             Over::Pairs => "pairs",
+        }
+    }
+
+    /// The only pattern that has it; none if several have. A single follower is a point of the curve too.
+    pub(super) fn pattern(self) -> Option<Pattern> {
+        match self {
+            Over::Subscribers => Some(Pattern::FanOut),
+            Over::Publishers => Some(Pattern::FanIn),
+            Over::Rate | Over::Interval | Over::Payload | Over::Pairs => None,
         }
     }
 

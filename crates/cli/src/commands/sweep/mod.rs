@@ -8,6 +8,7 @@ mod state;
 use std::process::ExitCode;
 
 use ipcmark_report::{SweepShown, sweep_table};
+use ipcmark_transport::Pattern;
 
 use self::{
     arguments::{FormatWord, Over, SweepArguments, flags, shared_flags},
@@ -22,15 +23,15 @@ use crate::{
     guide::Guide,
     interrupts::Interrupts,
     live,
-    measurement::{self, ResultRecorder, exports},
+    measurement::{self, ResultRecorder, RunRequest, exports},
     output, registry,
 };
 
 fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let arguments: SweepArguments = invocation.arguments()?;
-    refuse_contradictions(&arguments, invocation)?;
     let words = given(&shared_flags(), invocation.flags);
     let all = RunArguments::of_words(&words)?;
+    refuse_contradictions(&arguments, &all, invocation)?;
     exports::check(&all, true)?;
     all.live.then(live::check).transpose()?;
     let transports = registry::look(&all.module, &all.named())?;
@@ -49,6 +50,7 @@ fn run(invocation: &Invocation<'_>) -> CommandOutcome {
 
 fn refuse_contradictions(
     arguments: &SweepArguments,
+    all: &RunArguments,
     invocation: &Invocation<'_>,
 ) -> Result<(), String> {
     let flag = arguments.over.flag();
@@ -58,7 +60,13 @@ fn refuse_contradictions(
     if arguments.p99_below.is_some() && arguments.over != Over::Rate {
         return Err("--p99-below looks for a rate: it goes with 'ipcmark sweep rate'".into());
     }
-    Ok(())
+    let others = |own: &Pattern| all.patterns.iter().flatten().any(|pattern| pattern != own);
+    match arguments.over.pattern().filter(others) {
+        Some(own) => Err(format!(
+            "only the pattern {own} has several {flag}, and the sweep measures it: leave --patterns out"
+        )),
+        None => Ok(()),
+    }
 }
 
 fn swept(
@@ -69,12 +77,12 @@ fn swept(
     let usual: Vec<String> = arguments.over.usual().iter().map(|word| (*word).into()).collect();
     let points = if arguments.at.is_empty() { usual } else { arguments.at.clone() };
     // Checks all points before the first is measured.
-    let requests = points.iter().map(|point| state.request(point, &[]));
-    let requests = requests.collect::<Result<Vec<_>, Rejection>>()?;
+    let requests = points.iter().map(|point| state.request(point));
+    let requests = each_point_once(requests.collect::<Result<Vec<_>, Rejection>>()?);
     state.recorder =
         ResultRecorder::new(None).drawing(all.live).map_err(|error| error.to_string())?;
     let mut by_name = Vec::new();
-    for (number, (_, request)) in requests.iter().enumerate() {
+    for (number, request) in requests.iter().enumerate() {
         state.recorder.begin_part(number, requests.len());
         if by_name.is_empty() {
             by_name.clone_from(&request.selection.by_name);
@@ -106,6 +114,22 @@ fn swept(
     let names = by_name.iter().map(|at| state.transports.registry[*at].definition().name.as_ref());
     let measured = measurement::all_measured(result, &names.collect::<Vec<_>>());
     Ok(ExitCode::from(u8::from(!written || !exported || !shown || !measured)))
+}
+
+/// The requests without those of a point that stands before: `1k/s,1000/s`.
+fn each_point_once(requests: Vec<RunRequest>) -> Vec<RunRequest> {
+    let point = |request: &RunRequest| {
+        let plan = &request.plan;
+        (plan.loads.clone(), plan.payloads.clone(), plan.subscribers, plan.pairs)
+    };
+    let mut known = Vec::new();
+    let is_new = |request: &RunRequest| {
+        let point = point(request);
+        let is_new = !known.contains(&point);
+        known.push(point);
+        is_new
+    };
+    requests.into_iter().filter(is_new).collect()
 }
 
 /// Writes the result so far; if that fails, prints the error and returns false.

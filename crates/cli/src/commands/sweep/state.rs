@@ -30,25 +30,17 @@ pub(super) struct SweepState<'a> {
 }
 
 impl SweepState<'_> {
-    /// The run at a point; `more` words narrow its rows down.
-    pub(super) fn request(
-        &self,
-        point: &str,
-        more: &[String],
-    ) -> Result<(RunArguments, RunRequest), Rejection> {
+    /// The run at a point.
+    pub(super) fn request(&self, point: &str) -> Result<RunRequest, Rejection> {
         let mut words = self.given.clone();
-        // A single follower is a point of the curve too.
-        match self.over {
-            Over::Subscribers => words.push("--patterns=fan-out".into()),
-            Over::Publishers => words.push("--patterns=fan-in".into()),
-            Over::Rate | Over::Interval | Over::Payload | Over::Pairs => {}
-        }
-        words.extend(more.iter().map(OsString::from));
         words.push(format!("--{}={point}", self.over.flag()).into());
-        let arguments = RunArguments::of_words(&words)?;
+        let mut arguments = RunArguments::of_words(&words)?;
+        if let Some(pattern) = self.over.pattern() {
+            arguments.patterns = Some(vec![pattern]);
+        }
         let mut request = RunRequest::new(&arguments, &self.transports.registry)?;
         request.measure_enough_for_p99(&arguments);
-        Ok((arguments, request))
+        Ok(request)
     }
 
     /// Measures a request and returns its own result. None if the user interrupts.
@@ -90,15 +82,11 @@ impl SweepState<'_> {
         rate: u64,
         limit: Duration,
     ) -> Result<Option<bool>, Rejection> {
-        let narrowed = [
-            format!("--transports={}", row.transport),
-            format!("--waits={}", row.wait),
-            format!("--sizes={}", row.payload_bytes),
-            format!("--patterns={}", row.pattern),
-        ];
-        let (_, request) = self.request(&format!("{rate}/s"), &narrowed)?;
+        let mut request = self.request(&format!("{rate}/s"))?;
+        request.narrow_to(row, &self.transports.registry);
         let found = self.measure(&request).map_err(|error| error.to_string())?;
-        let judged = found.iter().flat_map(|found| rows(found, limit)).next();
+        let mut rows = found.iter().flat_map(|found| rows(found, limit));
+        let judged = rows.find(|(identity, _)| identity == row);
         Ok(judged.and_then(|(_, points)| points.first().map(|(_, held)| *held)))
     }
 }
