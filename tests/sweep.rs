@@ -137,6 +137,7 @@ fn flags_that_a_sweep_sets_are_rejected() {
         ("sweep payload --sizes 64", "--at"),
         ("sweep payload --p99-below 1ms", "ipcmark sweep rate"),
         ("sweep rate --at 5", "100/s"),
+        ("sweep rate --at 1/s,1k/s --p99-below 1ms -d 2s", "needs 368 messages, and at 1/s"),
         ("sweep subscribers --at 65", "1..=64"),
         ("sweep subscribers -p latency --at 1", "leave --patterns out"),
         ("sweep rate -p throughput", "as fast as it goes"),

@@ -1,8 +1,12 @@
 //! A sweep for a terminal: the curve of each row, and its knee.
 
+mod knees;
+
 use std::collections::BTreeMap;
 
 use ipcmark_results::{GroupKey, Identity, Load, Row, RunResult, groups};
+
+pub use self::knees::SweepFinding;
 
 use crate::{
     columns::Scale,
@@ -26,17 +30,6 @@ pub enum Swept {
     Subscribers,
     /// Numbers of pairs.
     Pairs,
-}
-
-/// The knee of a row: the highest rate that it holds, and the lowest that it does not.
-#[derive(Clone, Debug)]
-pub struct SweepFinding {
-    /// The row, without its load.
-    pub row: Identity,
-    /// Messages a second that it holds; none if it held no rate.
-    pub holds: Option<u64>,
-    /// The next rate, which it does not hold; none if it held all.
-    pub fails: Option<u64>,
 }
 
 /// A sweep.
@@ -82,7 +75,9 @@ pub fn sweep_table(sweep: &SweepShown, terminal: Terminal) -> String {
     for note in &sweep.result.notes {
         page.wrapped("", "note: ", &plain(note));
     }
-    findings(&mut page, sweep);
+    if let Some(limit) = &sweep.limit {
+        knees::knees(&mut page, limit, &sweep.findings);
+    }
     page.text
 }
 
@@ -207,26 +202,4 @@ fn cells(rows: &[Option<&Row>], figure: impl Fn(&Row) -> Option<String>) -> Vec<
         *cell = cell.trim_end().into();
     }
     cells
-}
-
-fn findings(page: &mut Page, sweep: &SweepShown) {
-    let Some(limit) = &sweep.limit else { return };
-    page.line("", "");
-    page.line(BOLD, &format!("the highest rate with a p99 below {limit}"));
-    for finding in &sweep.findings {
-        let row = names::alone(&finding.row);
-        let rate = |rate: u64| format!("{}/s", count(rate));
-        let found = match (finding.holds, finding.fails) {
-            (Some(holds), Some(fails)) => {
-                format!("{}, and no longer at {}", rate(holds), rate(fails))
-            }
-            (Some(holds), None) => format!("{}, the highest that was measured", rate(holds)),
-            (None, Some(fails)) => format!("below {}, the lowest that was measured", rate(fails)),
-            (None, None) => "not known: too few samples".into(),
-        };
-        page.wrapped("", "  ", &format!("{row}: {found}"));
-    }
-    if sweep.findings.is_empty() {
-        page.wrapped("", "  ", "no row was measured at a rate");
-    }
 }

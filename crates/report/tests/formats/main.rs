@@ -9,6 +9,7 @@ mod hosts;
 mod page;
 mod sample;
 mod styles;
+mod sweep;
 mod table;
 
 use ipcmark_report::{Terminal, format};

@@ -7,6 +7,7 @@ mod fairness;
 mod file;
 mod histogram;
 mod hosts;
+mod p99_limit;
 mod rows;
 mod sample;
 mod schema;

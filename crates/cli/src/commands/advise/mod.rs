@@ -119,7 +119,7 @@ impl ParsedQuestion<'_> {
         let registry = &self.transports.registry;
         let mut request = RunRequest::new(&self.run, registry)?;
         if self.question.load != Load::Closed && !self.is_length_given {
-            request.measure_enough_for_p99(&self.run);
+            request.measure_enough_for_p99(&self.run, false);
         }
         let left_out = self.unmet(&request.plan.transports);
         let is_left = |at: &usize| {

@@ -5,8 +5,9 @@ mod arguments;
 mod knee;
 mod state;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
+use ipcmark_engine::Registry;
 use ipcmark_report::{SweepShown, sweep_table};
 use ipcmark_transport::Pattern;
 
@@ -38,6 +39,7 @@ fn run(invocation: &Invocation<'_>) -> CommandOutcome {
     let interrupts = Interrupts::catch().map_err(|error| error.to_string())?;
     let mut state = SweepState {
         over: arguments.over,
+        limit: arguments.p99_below,
         given: words,
         transports: &transports,
         interrupts: &interrupts,
@@ -79,6 +81,7 @@ fn swept(
     // Checks all points before the first is measured.
     let requests = points.iter().map(|point| state.request(point));
     let requests = each_point_once(requests.collect::<Result<Vec<_>, Rejection>>()?);
+    announce_time(&requests, &state.transports.registry);
     state.recorder =
         ResultRecorder::new(None).drawing(all.live).map_err(|error| error.to_string())?;
     let mut by_name = Vec::new();
@@ -114,6 +117,18 @@ fn swept(
     let names = by_name.iter().map(|at| state.transports.registry[*at].definition().name.as_ref());
     let measured = measurement::all_measured(result, &names.collect::<Vec<_>>());
     Ok(ExitCode::from(u8::from(!written || !exported || !shown || !measured)))
+}
+
+/// A sweep whose points take longer than this says so before it begins.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Says how long the points take at least, if that is long.
+fn announce_time(requests: &[RunRequest], registry: &Registry) {
+    let least: Duration = requests.iter().map(|request| request.least_time(registry)).sum();
+    if least >= LONG {
+        let least = humantime::format_duration(Duration::from_secs(least.as_secs()));
+        output::say(format_args!("the points take at least {least}"));
+    }
 }
 
 /// The requests without those of a point that stands before: `1k/s,1000/s`.

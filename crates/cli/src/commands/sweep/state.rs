@@ -5,7 +5,7 @@ use std::{ffi::OsString, time::Duration};
 
 use ipcmark_engine::Plan;
 use ipcmark_report::{SweepFinding, duration};
-use ipcmark_results::{Identity, Load, Row, RunResult, groups};
+use ipcmark_results::{GroupKey, Identity, JudgedRate, LimitVerdict, Load, RunResult};
 use ipcmark_transport::Error;
 
 use super::{arguments::Over, knee::Knee};
@@ -20,6 +20,8 @@ use crate::{
 /// The context of a sweep.
 pub(super) struct SweepState<'a> {
     pub over: Over,
+    /// The limit of the 99th percentile, if the knee is wanted.
+    pub limit: Option<Duration>,
     /// The flags of `ipcmark run` that the user has written.
     pub given: Vec<OsString>,
     pub transports: &'a Transports,
@@ -39,7 +41,10 @@ impl SweepState<'_> {
             arguments.patterns = Some(vec![pattern]);
         }
         let mut request = RunRequest::new(&arguments, &self.transports.registry)?;
-        request.measure_enough_for_p99(&arguments);
+        request.measure_enough_for_p99(&arguments, self.limit.is_some());
+        if self.limit.is_some() {
+            request.refuse_too_few_for_p99()?;
+        }
         Ok(request)
     }
 
@@ -60,59 +65,54 @@ impl SweepState<'_> {
         Ok(Some(found))
     }
 
-    /// Finds the knee of every row that was measured at a rate.
+    /// Finds the knee of every row that was tried at a rate.
     pub(super) fn knees(&mut self, limit: Duration) -> Result<Vec<SweepFinding>, Rejection> {
         let result = self.result.clone();
         let mut findings = Vec::new();
-        for (identity, points) in result.iter().flat_map(|result| rows(result, limit)) {
+        for (row, points) in result.iter().flat_map(|result| rows(result, limit)) {
             let mut knee = Knee::of(&points);
             while let Some(rate) = knee.next() {
-                let Some(held) = self.step(&identity, rate, limit)? else { break };
-                knee.found(rate, held);
+                let Some(point) = self.step(&row, rate, limit)? else { break };
+                knee.found(point);
             }
-            findings.push(SweepFinding { row: identity, holds: knee.holds, fails: knee.fails });
+            findings.push(knee.finding(row));
         }
         Ok(findings)
     }
 
-    /// True if a row holds a rate; None if it could not be measured.
+    /// The verdict on a row at a further rate; None if it was not tried.
     fn step(
         &mut self,
         row: &Identity,
         rate: u64,
         limit: Duration,
-    ) -> Result<Option<bool>, Rejection> {
+    ) -> Result<Option<JudgedRate>, Rejection> {
         let mut request = self.request(&format!("{rate}/s"))?;
         request.narrow_to(row, &self.transports.registry);
         let found = self.measure(&request).map_err(|error| error.to_string())?;
         let mut rows = found.iter().flat_map(|found| rows(found, limit));
         let judged = rows.find(|(identity, _)| identity == row);
-        Ok(judged.and_then(|(_, points)| points.first().map(|(_, held)| *held)))
+        Ok(judged.and_then(|(_, points)| points.first().copied()))
     }
 }
 
-/// The rows of a result, without their rates; each with the rates at which it was measured, and true for
-/// those that it held.
-fn rows(result: &RunResult, limit: Duration) -> Vec<(Identity, Vec<(u64, bool)>)> {
-    let mut found: Vec<(Identity, Vec<(u64, bool)>)> = Vec::new();
-    for row in groups(result).iter().flat_map(|group| &group.rows) {
-        let identity = &row.case.identity;
-        let Load::Rate { per_second, .. } = identity.load else { continue };
-        let Some(held) = holds(row, limit) else { continue };
-        let any = Identity { load: Load::Closed, ..identity.clone() };
+/// The rows of a result, without their rates; each with the rates at which it was tried.
+fn rows(result: &RunResult, limit: Duration) -> Vec<(Identity, Vec<JudgedRate>)> {
+    let mut found: Vec<(Identity, Vec<JudgedRate>)> = Vec::new();
+    for case in &result.cases {
+        let Load::Rate { per_second, .. } = case.identity.load else { continue };
+        let verdict = LimitVerdict::of(case, limit.as_nanos() as f64);
+        let Some(verdict) = verdict else { continue };
+        let point = JudgedRate { per_second, verdict };
+        let any = Identity { load: Load::Closed, ..case.identity.clone() };
         match found.iter_mut().find(|(known, _)| *known == any) {
-            Some((_, points)) => points.push((per_second, held)),
-            None => found.push((any, vec![(per_second, held)])),
+            Some((_, points)) => points.push(point),
+            None => found.push((any, vec![point])),
         }
     }
+    // In the order of the tables, not in the random one in which rows were measured.
+    found.sort_by_cached_key(|(row, _)| (GroupKey::of(row), row.transport.clone()));
     found
-}
-
-/// True if 99 of 100 messages were answered within this time, at any distance: messages that were not sent by the end
-/// have no distance. None if the samples cannot decide.
-fn holds(row: &Row, limit: Duration) -> Option<bool> {
-    let p99 = row.overall().percentile(0.99)?;
-    Some(p99.value <= limit.as_nanos() as f64)
 }
 
 /// A limit in words.
