@@ -1,5 +1,6 @@
 //! A sweep for a terminal: the curve of each row, and its knee.
 
+mod cells;
 mod knees;
 
 use std::collections::BTreeMap;
@@ -8,6 +9,7 @@ use ipcmark_results::{GroupKey, Identity, Load, Row, RunResult, groups};
 
 pub use self::knees::SweepFinding;
 
+use self::cells::{SweepCell, aligned};
 use crate::{
     columns::Scale,
     format::Terminal,
@@ -16,7 +18,7 @@ use crate::{
     page::{BOLD, DIM, Page},
     plain::plain,
     remarks,
-    units::{align_points, count, size},
+    units::{count, size},
 };
 
 /// The property that was varied.
@@ -38,8 +40,8 @@ pub struct SweepShown<'a> {
     pub result: &'a RunResult,
     /// The property that was varied.
     pub over: Swept,
-    /// The limit of the p99 as text, if there is one.
-    pub limit: Option<String>,
+    /// The limit of the p99, if there is one.
+    pub limit_ns: Option<f64>,
     /// The knees that were found.
     pub findings: Vec<SweepFinding>,
 }
@@ -64,9 +66,11 @@ pub fn sweep_table(sweep: &SweepShown, terminal: Terminal) -> String {
         sheets.entry(key).or_default().push(seen);
     }
     let titles = Titles::of(sweep.result);
+    let mut signs = Signs::default();
     for rows in sheets.values() {
-        sheet(&mut page, sweep.over, rows, &titles);
+        signs.add(sheet(&mut page, sweep, rows, &titles));
     }
+    signs.explain(&mut page);
     for unmeasured in remarks::unmeasured(&sweep.result.cases) {
         page.line("", "");
         page.line(BOLD, unmeasured.status.as_str());
@@ -75,8 +79,8 @@ pub fn sweep_table(sweep: &SweepShown, terminal: Terminal) -> String {
     for note in &sweep.result.notes {
         page.wrapped("", "note: ", &plain(note));
     }
-    if let Some(limit) = &sweep.limit {
-        knees::knees(&mut page, limit, &sweep.findings);
+    if let Some(limit_ns) = sweep.limit_ns {
+        knees::knees(&mut page, limit_ns, &sweep.findings);
     }
     page.text
 }
@@ -127,7 +131,48 @@ fn title(key: &GroupKey, over: Swept, titles: &Titles) -> String {
     parts.join(" · ")
 }
 
-fn sheet(page: &mut Page, over: Swept, rows: &[Row], titles: &Titles) {
+/// Signs that a table uses.
+#[derive(Clone, Copy, Default)]
+struct Signs {
+    has_intervals: bool,
+    has_uncertain: bool,
+}
+
+impl Signs {
+    fn of(lines: &[SheetLine]) -> Self {
+        let mut cells = lines.iter().flat_map(|(_, cells)| cells);
+        Self {
+            has_intervals: cells.clone().any(SweepCell::has_interval),
+            has_uncertain: cells.any(|cell| cell.is_uncertain),
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.has_intervals |= other.has_intervals;
+        self.has_uncertain |= other.has_uncertain;
+    }
+
+    fn explain(self, page: &mut Page) {
+        let meanings = [(self.has_intervals, INTERVAL), (self.has_uncertain, UNCERTAIN)];
+        let used = meanings.iter().filter(|(is_used, _)| *is_used).map(|(_, meaning)| *meaning);
+        let text = used.collect::<Vec<_>>().join(" ");
+        if !text.is_empty() {
+            page.line("", "");
+            page.wrapped("", "", &text);
+        }
+    }
+}
+
+const INTERVAL: &str = "±: half the 95 % interval, from the differences between trials.";
+const UNCERTAIN: &str =
+    "?: its interval contains the limit, or it has none: on which side it lies is not certain.";
+
+/// A line of a sheet: its name, and a cell for each point.
+type SheetLine = (String, Vec<SweepCell>);
+
+/// Draws a sheet, and returns the signs in it.
+fn sheet(page: &mut Page, sweep: &SweepShown, rows: &[Row], titles: &Titles) -> Signs {
+    let over = sweep.over;
     let key = GroupKey::of(&rows[0].case.identity);
     let mut points: Vec<(u64, String)> =
         rows.iter().map(|row| point(over, &row.case.identity)).collect();
@@ -141,9 +186,12 @@ fn sheet(page: &mut Page, over: Swept, rows: &[Row], titles: &Titles) {
         true => page.title(&title, "messages a second"),
         false => page.title(&title, &format!("{}: p50 and p99", scale.caption())),
     }
-    let lines = lines(over, rows, &points, scale);
+    let lines = lines(sweep, rows, &points, scale);
+    let columns = (0..points.len())
+        .map(|at| aligned(&lines.iter().map(|(_, cells)| &cells[at]).collect::<Vec<_>>()));
+    let columns: Vec<Vec<String>> = columns.collect();
     let names = widest(NAMES, lines.iter().map(|(name, _)| name));
-    let width = |at: usize| widest(&points[at].1, lines.iter().map(|(_, cells)| &cells[at]));
+    let width = |at: usize| widest(&points[at].1, columns[at].iter());
     let mut from = 0;
     while from < points.len() {
         let (mut to, mut total) = (from, names + GAP);
@@ -154,8 +202,9 @@ fn sheet(page: &mut Page, over: Swept, rows: &[Row], titles: &Titles) {
         let labels = points[from..to].iter().map(|(_, words)| words.as_str());
         let labels: Vec<&str> = std::iter::once(NAMES).chain(labels).collect();
         let widths: Vec<usize> = std::iter::once(names).chain((from..to).map(width)).collect();
-        let cells = lines.iter().map(|(name, cells)| {
-            std::iter::once(name.clone()).chain(cells[from..to].iter().cloned()).collect()
+        let cells = lines.iter().enumerate().map(|(line, (name, _))| {
+            let texts = columns[from..to].iter().map(|column| column[line].clone());
+            std::iter::once(name.clone()).chain(texts).collect()
         });
         for (at, line) in drawn(&labels, cells, &widths, GAP).iter().enumerate() {
             let line = page.shown(line).into_owned();
@@ -163,43 +212,46 @@ fn sheet(page: &mut Page, over: Swept, rows: &[Row], titles: &Titles) {
         }
         from = to;
     }
+    Signs::of(&lines)
 }
 
-/// The lines of a sheet: a name, and a cell a point.
+/// The lines of a sheet.
 fn lines(
-    over: Swept,
+    sweep: &SweepShown,
     rows: &[Row],
     points: &[(u64, String)],
     scale: Scale,
-) -> Vec<(String, Vec<String>)> {
+) -> Vec<SheetLine> {
     let mut by_name: BTreeMap<String, Vec<Option<&Row>>> = BTreeMap::new();
     for row in rows {
-        let place = point(over, &row.case.identity);
+        let place = point(sweep.over, &row.case.identity);
         let at = points.iter().position(|point| *point == place).unwrap_or(0);
         let name = names::transport(&row.case.identity);
         by_name.entry(name).or_insert_with(|| vec![None; points.len()])[at] = Some(row);
     }
-    let time = |q: f64| move |row: &Row| row.percentile(q).map(|figure| scale.trip(figure.value));
-    let rate = |row: &Row| row.messages_per_second().map(|rate| count(rate.round() as u64));
+    let time = |q: f64, limit: Option<f64>| {
+        move |row: &Row| {
+            let figure = row.percentile(q)?;
+            Some(SweepCell::new(scale.trip(figure.value), figure, limit))
+        }
+    };
+    let rate = |row: &Row| {
+        let rate = count(row.messages_per_second()?.round() as u64);
+        Some(SweepCell::new(rate, row.location()?, None))
+    };
     let is_stream = rows[0].case.identity.pattern.is_stream();
     let mut lines = Vec::new();
     for (name, rows) in &by_name {
         if is_stream {
             lines.push((name.clone(), cells(rows, rate)));
         } else {
-            lines.push((format!("{name} p50"), cells(rows, time(0.5))));
-            lines.push((format!("{name} p99"), cells(rows, time(0.99))));
+            lines.push((format!("{name} p50"), cells(rows, time(0.5, None))));
+            lines.push((format!("{name} p99"), cells(rows, time(0.99, sweep.limit_ns))));
         }
     }
     lines
 }
 
-fn cells(rows: &[Option<&Row>], figure: impl Fn(&Row) -> Option<String>) -> Vec<String> {
-    let cell = |row: &Option<&Row>| row.and_then(&figure).unwrap_or_else(|| "–".into());
-    let mut cells: Vec<String> = rows.iter().map(cell).collect();
-    for cell in &mut cells {
-        align_points(std::slice::from_mut(cell));
-        *cell = cell.trim_end().into();
-    }
-    cells
+fn cells(rows: &[Option<&Row>], figure: impl Fn(&Row) -> Option<SweepCell>) -> Vec<SweepCell> {
+    rows.iter().map(|row| row.and_then(&figure).unwrap_or_default()).collect()
 }

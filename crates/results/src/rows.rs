@@ -368,4 +368,9 @@ impl Figure {
     pub fn relative_half_width(&self) -> Option<f64> {
         self.interval.map(|interval| interval.relative_half_width())
     }
+
+    /// True if its interval does not contain this limit, so that the trials agree on which side it lies.
+    pub fn is_clear_of(&self, limit: f64) -> bool {
+        self.interval.is_some_and(|interval| limit < interval.low || interval.high < limit)
+    }
 }

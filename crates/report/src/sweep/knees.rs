@@ -5,7 +5,7 @@ use ipcmark_results::{Identity, JudgedRate, LimitVerdict};
 use crate::{
     names,
     page::{BOLD, Page},
-    units::count,
+    units::{count, duration},
 };
 
 /// The knee of a row: the highest rate that it holds, and the lowest above it that it does not.
@@ -22,9 +22,9 @@ pub struct SweepFinding {
 }
 
 /// A line for each row.
-pub(super) fn knees(page: &mut Page, limit: &str, findings: &[SweepFinding]) {
+pub(super) fn knees(page: &mut Page, limit_ns: f64, findings: &[SweepFinding]) {
     page.line("", "");
-    page.line(BOLD, &format!("the highest rate with a p99 below {limit}"));
+    page.line(BOLD, &format!("the highest rate with a p99 below {}", duration(limit_ns)));
     for finding in findings {
         page.wrapped("", "  ", &format!("{}: {}", names::alone(&finding.row), answer(finding)));
     }
@@ -34,15 +34,20 @@ pub(super) fn knees(page: &mut Page, limit: &str, findings: &[SweepFinding]) {
 }
 
 fn answer(finding: &SweepFinding) -> String {
-    let unjudged: Vec<String> = finding.unjudged.iter().copied().map(rate).collect();
-    match (knee(finding), unjudged.is_empty()) {
-        (Some(knee), true) => knee,
-        (Some(knee), false) => format!("{knee}; too few samples at {}", unjudged.join(", ")),
-        (None, _) => "not known: too few samples".into(),
-    }
+    let Some(knee) = knee(finding) else { return "not known: too few samples".into() };
+    let ends = [finding.holds, finding.fails].into_iter().flatten();
+    let uncertain = ends.filter(|point| !point.is_certain).map(|point| point.per_second);
+    let uncertain = named("; not certain at ", uncertain);
+    knee + &uncertain + &named("; too few samples at ", finding.unjudged.iter().copied())
 }
 
-/// The answer without the rates that have no verdict; none if no rate has one.
+/// Rates with a text before them; nothing if there are none.
+fn named(text: &str, rates: impl Iterator<Item = u64>) -> String {
+    let rates: Vec<String> = rates.map(rate).collect();
+    if rates.is_empty() { String::new() } else { format!("{text}{}", rates.join(", ")) }
+}
+
+/// The answer without what is not certain; none if no rate has one.
 fn knee(SweepFinding { holds, fails, unjudged, .. }: &SweepFinding) -> Option<String> {
     let has_failed = |point: &JudgedRate| point.verdict == LimitVerdict::Failed;
     Some(match (holds, fails) {

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     fn at(per_second: u64, verdict: LimitVerdict) -> JudgedRate {
-        JudgedRate { per_second, verdict }
+        JudgedRate { per_second, verdict, is_certain: true }
     }
 
     /// The rates that are measured until the knee of a row that holds up to `most` is known, and the knee.

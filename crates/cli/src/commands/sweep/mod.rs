@@ -13,7 +13,7 @@ use ipcmark_transport::Pattern;
 
 use self::{
     arguments::{FormatWord, Over, SweepArguments, flags, shared_flags},
-    state::{SweepState, limit_in_words},
+    state::SweepState,
 };
 use crate::{
     arguments::{
@@ -105,8 +105,8 @@ fn swept(
     let shown = match arguments.format {
         FormatWord::Json => output::print(&ipcmark_results::to_json(result)),
         FormatWord::Table => {
-            let limit = limit.map(limit_in_words);
-            let shown = SweepShown { result, over: arguments.over.swept(), limit, findings };
+            let limit_ns = limit.map(|limit| limit.as_nanos() as f64);
+            let shown = SweepShown { result, over: arguments.over.swept(), limit_ns, findings };
             output::print(&output::shown(&sweep_table(&shown, output::terminal())))
         }
     };

@@ -4,8 +4,8 @@
 use std::{ffi::OsString, time::Duration};
 
 use ipcmark_engine::Plan;
-use ipcmark_report::{SweepFinding, duration};
-use ipcmark_results::{GroupKey, Identity, JudgedRate, LimitVerdict, Load, RunResult};
+use ipcmark_report::SweepFinding;
+use ipcmark_results::{GroupKey, Identity, JudgedRate, Load, RunResult};
 use ipcmark_transport::Error;
 
 use super::{arguments::Over, knee::Knee};
@@ -100,10 +100,7 @@ impl SweepState<'_> {
 fn rows(result: &RunResult, limit: Duration) -> Vec<(Identity, Vec<JudgedRate>)> {
     let mut found: Vec<(Identity, Vec<JudgedRate>)> = Vec::new();
     for case in &result.cases {
-        let Load::Rate { per_second, .. } = case.identity.load else { continue };
-        let verdict = LimitVerdict::of(case, limit.as_nanos() as f64);
-        let Some(verdict) = verdict else { continue };
-        let point = JudgedRate { per_second, verdict };
+        let Some(point) = JudgedRate::of(case, limit.as_nanos() as f64) else { continue };
         let any = Identity { load: Load::Closed, ..case.identity.clone() };
         match found.iter_mut().find(|(known, _)| *known == any) {
             Some((_, points)) => points.push(point),
@@ -113,9 +110,4 @@ fn rows(result: &RunResult, limit: Duration) -> Vec<(Identity, Vec<JudgedRate>)>
     // In the order of the tables, not in the random one in which rows were measured.
     found.sort_by_cached_key(|(row, _)| (GroupKey::of(row), row.transport.clone()));
     found
-}
-
-/// A limit in words.
-pub(super) fn limit_in_words(limit: Duration) -> String {
-    duration(limit.as_nanos() as f64)
 }
