@@ -220,7 +220,7 @@ pub fn loads_have_charts_of_their_own() -> Verdict {
         });
         (per_second as f64, of_rate.times_ns.p50 as f64)
     });
-    assert_eq!(points(&mut page, "rate", "1 pipe"), at_rate);
+    assert_eq!(points(&mut page, "swept", "1 pipe"), at_rate);
     let way = trial(&ways, 64, &|case| case.identity.pattern == Pattern::OneWay);
     let script = "echarts.getInstanceByDom(document.getElementById('oneway-chart')).getOption()";
     let names = page.value(&format!("{script}.yAxis[0].data"));
@@ -255,4 +255,56 @@ pub fn loads_have_charts_of_their_own() -> Verdict {
     );
     page.has_no_complaint();
     Verdict::Holds
+}
+
+/// Regression: a chart of a sweep was drawn over rates only.
+pub fn every_swept_property_has_its_curve() -> Verdict {
+    let sweeps = [
+        ("interval", "--at 1ms,2ms", [1e6, 2e6]),
+        ("subscribers", "--at 1,2", [1.0, 2.0]),
+        ("pairs", "--at 1,2", [1.0, 2.0]),
+        ("pairs", "--at 1,2 -p throughput", [1.0, 2.0]),
+    ];
+    let swept = |(over, flags, _): &(&str, &str, _)| {
+        let words = "-t pipe -w block -s 64 --trials 1 -d 50ms --format json";
+        run(&format!("sweep {over} {flags} {words}")).exits(0).result()
+    };
+    let results: Vec<RunResult> = sweeps.iter().map(swept).collect();
+    let report = Report::of(&results.iter().collect::<Vec<_>>());
+    let mut page = open!(report);
+    for (at, ((over, _, places), result)) in sweeps.iter().zip(&results).enumerate() {
+        let figures = swept_figures(result);
+        if figures.len() < places.len() {
+            // A stream without a block at the run's distance has no figure. It is the last of the axes.
+            assert_eq!(at, 3, "{over}");
+            continue;
+        }
+        let script = format!(
+            "(([select]) => {{ select.value = '{at}'; select.dispatchEvent(new Event('change')); }})\
+             ([document.querySelector('#swept-choice select:not(.payload)')])"
+        );
+        page.value(&script);
+        let script = "echarts.getInstanceByDom(document.getElementById('swept-chart')).getOption().series\
+            .map((line) => [line.name, line.data.map((point) => point.value)])";
+        let lines: Vec<(String, Vec<(f64, f64)>)> =
+            serde_json::from_value(page.value(script)).unwrap();
+        let [(name, points)] = &lines[..] else { panic!("{over}: {lines:?}") };
+        assert!(name.starts_with(&format!("{} pipe", at + 1)), "{over}: {lines:?}");
+        let expected: Vec<(f64, f64)> = places.iter().copied().zip(figures).collect();
+        assert_eq!(*points, expected, "{over}");
+    }
+    page.has_no_complaint();
+    Verdict::Holds
+}
+
+/// The figures of a sweep's points as its chart draws them: medians, half of those of a ping-pong, and what a stream
+/// carried.
+fn swept_figures(result: &RunResult) -> Vec<f64> {
+    let reference = result.reference_distance();
+    let figure = |case: &Case| match case.identity.pattern {
+        Pattern::Throughput => Row::of(case, reference).unwrap().messages_per_second(),
+        Pattern::Latency => Some(only(case).times_ns.p50 as f64 / 2.0),
+        _ => Some(only(case).times_ns.p50 as f64),
+    };
+    result.cases.iter().filter_map(figure).collect()
 }

@@ -15,6 +15,7 @@ ipcmark_harness::tests![
     the_page_shows_the_figures_of_the_file,
     charts_show_the_chosen_rows,
     loads_have_charts_of_their_own,
+    every_swept_property_has_its_curve,
     filters_leave_matching_rows,
     rows_are_sorted_within_their_groups,
     definitions_are_shown_on_focus,

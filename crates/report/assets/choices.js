@@ -10,6 +10,7 @@ const choice = {
   files: new Set(data.files.map((_, at) => at)),
   off: new Set(transports.filter((name) => !(inAddress() ?? first).has(name))),
   measure: 0,
+  axis: 0,
 };
 
 /** The choices of one value among those of the rows. */
@@ -53,7 +54,7 @@ function settlePayload() {
   const payloads = shown({}).map((row) => row.payload);
   if (payloads.length === 0 || payloads.includes(choice.payload)) return;
   choice.payload = payloads.reduce((least, bytes) => Math.min(least, bytes));
-  for (const select of document.querySelectorAll(".local select")) select.value = choice.payload;
+  for (const select of document.querySelectorAll(".local select.payload")) select.value = choice.payload;
 }
 
 function changed() {
@@ -169,8 +170,8 @@ function fillTransports() {
 function payloadChoice() {
   const payloads = distinct(data.rows.map((row) => row.payload)).sort((a, b) => a - b);
   choice.payload = payloads[0];
-  const selects = ["percentiles", "cost", "rate", "oneway", "change"].filter(byId).map((id) => {
-    const select = element("select", {}, ...payloads.map((bytes) => element("option", { value: bytes }, size(bytes))));
+  const selects = ["percentiles", "cost", "swept", "oneway", "change"].filter(byId).map((id) => {
+    const select = element("select", { class: "payload" }, ...payloads.map((bytes) => element("option", { value: bytes }, size(bytes))));
     byId(`${id}-choice`).append(element("label", {}, "Payload", select));
     return select;
   });
@@ -182,10 +183,19 @@ function payloadChoice() {
   }
 }
 
+/** The property of the chart of what was varied, if there are several. */
+function axisChoice() {
+  if (data.axes.length < 2) return;
+  const select = element("select", {}, ...data.axes.map((drawn, at) => element("option", { value: at }, axisWords(drawn))));
+  byId("swept-choice").append(element("label", {}, "Over", select));
+  select.addEventListener("change", () => choose("axis", Number(select.value)));
+}
+
 function buildChoices() {
   byId("choice-form").append(...files(), ...singles(), measures(), element("div", { id: "transports" }));
   byId("choice-form").addEventListener("submit", (event) => event.preventDefault());
   fillTransports();
+  axisChoice();
   payloadChoice();
   if (innerWidth < 1000) byId("choices").open = false;
 }

@@ -1,5 +1,5 @@
-// The charts of measurements under a load: rates, streams, messages one way. Each has its own rows, independent of the
-// pattern and load that are chosen for the others.
+// The charts of what was varied (rates, pauses, followers, pairs), of streams, and of messages one way. Each has its own
+// rows, independent of the pattern and load that are chosen for the others.
 
 /** The highlighted rows of the chosen files with these traits for which `has` is true. */
 function litRows(has, traits = {}) {
@@ -19,29 +19,62 @@ function bandwidth(bytes) {
   return `${Number((bytes / unit).toPrecision(3))} ${sign}/s`;
 }
 
-function drawRate(width, height) {
-  const rows = litRows((row) => row.rate !== undefined && time(row) > 0, { wait: choice.wait, payload: choice.payload, touch: choice.touch });
-  const kind = (row) => `${title(row)}${row.shape === "latency" ? "" : `, ${row.shape}`}${row.load.endsWith("at random") ? ", at random" : ""}`;
-  const drawn = lines(rows, kind);
-  const what = rows.length > 0 ? rows[0].what : "response";
+/** The axes of what was varied: their word, their name, the text of a value, and true if values are counts. */
+const AXES = {
+  rate: { word: "rate", name: "messages a second, offered", text: rateTick },
+  pause: { word: "pause", name: "pause after each answer", text: tick },
+  subscribers: { word: "subscribers", name: "followers that answer each message", text: String, counts: true },
+  publishers: { word: "publishers", name: "followers that publish", text: String, counts: true },
+  pairs: { word: "pairs", name: "pairs that run at once", text: String, counts: true },
+};
+
+/** The words for an axis, and for the kind of its figures if there are both. */
+function axisWords({ axis, stream }) {
+  const both = data.axes.filter((other) => other.axis === axis).length > 1;
+  return both && stream ? `${AXES[axis].word}: messages a second` : AXES[axis].word;
+}
+
+function sweptAxis(axis, values) {
+  const { name, text, counts } = AXES[axis];
+  const label = { color: color("soft"), hideOverlap: true, formatter: text };
+  if (!counts) return { type: "log", name, ...ends(values), axisLabel: label };
+  return {
+    type: "log", logBase: 2, name, min: values[0], max: values.length > 1 ? values.at(-1) : undefined,
+    axisLabel: { ...label, customValues: values }, axisTick: { customValues: values },
+  };
+}
+
+/** The figure of a row over an axis: its place on the vertical axis, and its text. */
+function sweptFigure(stream, what) {
+  if (stream) return { of: (row) => row.carried, text: rateTick, name: "messages a second, as received", word: "carried" };
+  return { of: time, text: duration, name: `${what}, ${measureWord()}`, word: `${what} ${measureWord()}` };
+}
+
+function drawSwept(width, height) {
+  const { axis, stream } = data.axes[choice.axis];
+  const place = (row) => (row.places || []).find((own) => own.axis === axis);
+  const isDrawn = (row) => place(row) && (row.carried !== undefined) === stream && (stream || time(row) > 0);
+  const rows = litRows(isDrawn, { wait: choice.wait, payload: choice.payload, touch: choice.touch });
+  const figure = sweptFigure(stream, rows.length > 0 ? rows[0].what : "response");
+  const drawn = lines(rows, (row) => [title(row), place(row).line].filter(Boolean).join(", "));
   const series = drawn.map(([name, own]) => ({
     ...lineLook(own[0], drawn.length),
     name,
     symbolSize: 8,
-    data: own.sort((a, b) => a.rate - b.rate).map((row) => ({
-      value: [row.rate, time(row)],
-      told: told(row, ["rate", rateTick(row.rate)], [`${what} ${measureWord()}`, duration(time(row))], ["CPU/msg", duration(row.cpu)]),
+    data: own.sort((a, b) => place(a).at - place(b).at).map((row) => ({
+      value: [place(row).at, figure.of(row)],
+      told: told(row, [AXES[axis].word, AXES[axis].text(place(row).at)], [figure.word, figure.text(figure.of(row))], ["CPU/msg", duration(row.cpu)]),
     })),
   }));
-  const rates = distinct(rows.map((row) => row.rate)).sort((a, b) => a - b);
-  const xAxis = { type: "log", name: "messages a second, offered", ...ends(rates), axisLabel: { color: color("soft"), hideOverlap: true, formatter: rateTick } };
-  const yAxis = { ...timeAxis(rows.map(time)), name: `${what}, ${measureWord()}` };
-  const cell = (own, rate) => own.find((row) => row.rate === rate);
+  const values = distinct(rows.map((row) => place(row).at)).sort((a, b) => a - b);
+  const inkOf = { color: color("soft"), formatter: stream ? rateTick : tick };
+  const yAxis = { type: "log", name: figure.name, ...ends(rows.map(figure.of)), axisLabel: inkOf };
+  const cell = (own, value) => own.find((row) => place(row).at === value);
   return {
-    options: { ...frame(width, xAxis, yAxis), series: named(series, width, height, yAxis) },
-    summary: `${series.length} lines, ${choice.wait}, ${size(choice.payload)}. ${span(rows)}`,
-    heads: ["transport", ...rates.map((rate) => `${rateTick(rate)}, ${measureWord()}`)],
-    rows: drawn.map(([name, own]) => [name, ...rates.map((rate) => (cell(own, rate) ? duration(time(cell(own, rate))) : "–"))]),
+    options: { ...frame(width, sweptAxis(axis, values), yAxis), series: named(series, width, height, yAxis) },
+    summary: `${series.length} lines over ${axisWords(data.axes[choice.axis])}, ${choice.wait}, ${size(choice.payload)}.${stream ? "" : ` ${span(rows)}`}`,
+    heads: ["transport", ...values.map((value) => `${AXES[axis].text(value)}, ${stream ? "messages a second" : measureWord()}`)],
+    rows: drawn.map(([name, own]) => [name, ...values.map((value) => (cell(own, value) ? figure.text(figure.of(cell(own, value))) : "–"))]),
   };
 }
 

@@ -11,7 +11,7 @@ if (data.rows.length > 0) {
   addChart("latency", drawLatency);
   addChart("percentiles", drawPercentiles);
   addChart("cost", drawCost);
-  for (const [id, draw] of [["rate", drawRate], ["oneway", drawOneWay], ["throughput", drawThroughput], ["timeline", drawTimeline]]) {
+  for (const [id, draw] of [["swept", drawSwept], ["oneway", drawOneWay], ["throughput", drawThroughput], ["timeline", drawTimeline]]) {
     if (byId(id)) addChart(id, draw);
   }
   if (byId("change")) addChart("change", drawChanges);

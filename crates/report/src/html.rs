@@ -11,6 +11,7 @@ mod map;
 mod policy;
 mod source;
 mod summary;
+mod swept;
 mod timeline;
 
 use ipcmark_results::{RunResult, groups};

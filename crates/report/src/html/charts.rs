@@ -1,7 +1,9 @@
 //! The data of the charts: one entry a row, for the report's script.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use ipcmark_results::{
-    Change, GRID, Group, GroupKey, Load, Row, RunResult, Times, compare_runs, curve, groups,
+    Change, GRID, Group, GroupKey, Row, RunResult, Times, compare_runs, curve, groups,
 };
 use serde::Serialize;
 
@@ -10,6 +12,7 @@ use crate::{
     html::{
         definitions,
         source::Source,
+        swept::{self, AxisPlace, DrawnAxis},
         timeline::{Timeline, timeline},
     },
     names,
@@ -26,6 +29,8 @@ pub struct Charts {
     files: Vec<String>,
     /// The statistics available for the axis of times.
     measures: Vec<Measure>,
+    /// The properties over which there are lines.
+    axes: Vec<DrawnAxis>,
     /// One entry a row of the tables.
     rows: Vec<Plotted>,
     /// The disturbances of the machine in each result.
@@ -55,9 +60,9 @@ struct Plotted {
     subscribers: String,
     /// The way messages are offered, as text.
     load: String,
-    /// Messages a second that are offered; none if there is no rate.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rate: Option<u64>,
+    /// Its places on the axes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    places: Vec<AxisPlace>,
     /// Messages a second that a stream carries.
     #[serde(skip_serializing_if = "Option::is_none")]
     carried: Option<f64>,
@@ -106,11 +111,13 @@ impl Charts {
                 .map_err(|cause| format!("cannot draw {}: {cause}; measure again", source.name))?;
             rows.extend(plotted);
         }
+        let axes = drawn(&mut rows);
         let measure = |(word, _): &(&'static str, _)| Measure { word, key: definitions::key(word) };
         Ok(Self {
             grid: &GRID,
             files: sources.iter().map(|source| plain(&source.name)).collect(),
             measures: MEASURES.iter().map(measure).collect(),
+            axes,
             rows,
             timelines: sources
                 .iter()
@@ -124,7 +131,7 @@ impl Charts {
     pub fn further(&self) -> Vec<&'static str> {
         let has = |some: fn(&Plotted) -> bool| self.rows.iter().any(some);
         let each = [
-            ("rate", has(|row| row.rate.is_some())),
+            ("swept", !self.axes.is_empty()),
             ("throughput", has(|row| row.carried.is_some())),
             ("oneway", has(|row| row.send.is_some())),
             ("timeline", !self.timelines.is_empty()),
@@ -179,6 +186,8 @@ fn plot(file: usize, group: &Group, scale: Scale, row: &Row) -> Result<Plotted, 
     let identity = &row.case.identity;
     let points = curve(row.trials)
         .map_err(|cause| format!("the histogram of {} is {cause}", identity.transport))?;
+    let carried = row.messages_per_second().filter(|figure| figure.is_finite());
+    let has_figure = carried.is_some() || !identity.pattern.is_stream();
     Ok(Plotted {
         file,
         name: names::transport(identity),
@@ -191,11 +200,8 @@ fn plot(file: usize, group: &Group, scale: Scale, row: &Row) -> Result<Plotted, 
         span: identity.span.to_string(),
         subscribers: several(group),
         load: names::load(identity.load).unwrap_or_else(|| CLOSED.into()),
-        rate: match identity.load {
-            Load::Rate { per_second, .. } => Some(per_second),
-            _ => None,
-        },
-        carried: row.messages_per_second().filter(|figure| figure.is_finite()),
+        places: if has_figure { swept::places(identity) } else { Vec::new() },
+        carried,
         send: row.send_ns().filter(|figure| figure.is_finite()),
         trials: row.trials.len(),
         what: scale.what(),
@@ -215,4 +221,32 @@ fn time(row: &Row, statistic: Statistic) -> f64 {
 /// elsewhere may hold any number.
 fn rounded(ns: f64) -> f64 {
     (ns.min(LONGEST) * 10.0).round() / 10.0
+}
+
+/// The line of a row on an axis: rows that differ in nothing but their place.
+type LineKey = (DrawnAxis, (usize, u64), [String; 5]);
+
+fn key(row: &Plotted, place: &AxisPlace) -> LineKey {
+    let drawn = DrawnAxis { axis: place.axis, stream: row.carried.is_some() };
+    let traits = [&row.name, &row.wait, &row.touch, &row.span, &place.line].map(String::clone);
+    (drawn, (row.file, row.payload), traits)
+}
+
+/// The axes with a line of several points, or with single points that say something. Removes all other places from the
+/// rows.
+fn drawn(rows: &mut [Plotted]) -> Vec<DrawnAxis> {
+    let mut lines: BTreeMap<LineKey, BTreeSet<u64>> = BTreeMap::new();
+    for row in rows.iter() {
+        for place in &row.places {
+            lines.entry(key(row, place)).or_default().insert(place.at);
+        }
+    }
+    lines.retain(|(drawn, ..), points| points.len() > 1 || drawn.axis.has_single_points());
+    for row in rows {
+        let mut places = std::mem::take(&mut row.places);
+        places.retain(|place| lines.contains_key(&key(row, place)));
+        row.places = places;
+    }
+    let axes: BTreeSet<DrawnAxis> = lines.into_keys().map(|(drawn, ..)| drawn).collect();
+    axes.into_iter().collect()
 }
