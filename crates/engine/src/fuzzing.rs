@@ -246,6 +246,7 @@ fn led(traffic: Traffic, thread: ThreadCosts) -> LeaderReport {
         late: 0,
         lost_wait_ns: 0,
         answers: vec![AnswerReport { histogram: histogram.clone(), lost: 0 }],
+        first_answers: Some(histogram.clone()),
         one_way: Some(OneWayReport {
             send: histogram.clone(),
             round_trips: Some(histogram.clone()),

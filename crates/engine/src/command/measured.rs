@@ -127,6 +127,7 @@ impl Reports {
             lost_wait_ns: self.leader.lost_wait_ns,
             offered: self.offered()?,
             answers: self.answers()?,
+            first_answer_ns: self.leader.first_answers.clone().map(Times::parse).transpose()?,
             one_way: self.one_way()?,
             stream: self.stream()?,
             reference_multiple: None,

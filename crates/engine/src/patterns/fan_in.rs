@@ -186,6 +186,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Receiver<'
         report.stream = Some(StreamReport { sent, received, published, depth: None });
         // These values are of the demands, not of the stream.
         report.answers.clear();
+        report.first_answers = None;
         (report.lost, report.late, report.lost_wait_ns) = (0, 0, 0);
     }
 }

@@ -37,6 +37,9 @@ pub(crate) struct LeaderReport {
     pub lost_wait_ns: u64,
     /// The results for each follower, in the order of their numbers; empty if there is only one.
     pub answers: Vec<AnswerReport>,
+    /// Times from the publication to the first answer of several followers, encoded as in the result file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_answers: Option<String>,
     /// The message counts and times of an open loop.
     pub offered: Option<OfferedReport>,
     /// The results of one-way messages only.

@@ -64,6 +64,12 @@ fn every_follower_answers() -> Result<(), Failed> {
         let expected = if subscribers == 1 { 0 } else { subscribers as usize };
         assert_eq!(each, vec![(ROUND_TRIPS, 0); expected]);
         // The round trip ends with the last answer: no follower's answers come later.
+        let first = trial.first_answer_ns.as_ref();
+        assert_eq!(first.map(|first| first.count), (subscribers > 1).then_some(ROUND_TRIPS));
+        let shortest = trial.answers.iter().map(|one| one.answer_ns.min).min();
+        assert_eq!(first.map(|first| first.min), shortest);
+        let longest = trial.answers.iter().map(|one| one.answer_ns.max).min();
+        assert!(first.map(|first| first.max) <= longest, "no first answer is after another's last");
         let last = trial.answers.iter().map(|one| one.answer_ns.max).max();
         assert!(last.unwrap_or(0) <= trial.times_ns.max, "{last:?}");
         // One message to all, and one back from each.
@@ -82,6 +88,7 @@ fn silent_follower() -> Result<(), Failed> {
     assert_eq!(trial.times_ns.count, ROUND_TRIPS);
     let answers: Vec<_> = trial.answers.iter().map(|one| one.answer_ns.count).collect();
     assert_eq!(answers, [ROUND_TRIPS, ROUND_TRIPS, 0]);
+    assert_eq!(trial.first_answer_ns.as_ref().map(|first| first.count), Some(ROUND_TRIPS));
     let sent = trial.session.losses.sent;
     // It answers only outside the blocks: the probe announcements before and after each block, and the end of a
     // turn.

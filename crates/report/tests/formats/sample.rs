@@ -85,6 +85,7 @@ pub fn trial(wait: Wait, p50: u64) -> Trial {
         lost_wait_ns: 0,
         offered: None,
         answers: Vec::new(),
+        first_answer_ns: None,
         round: 0,
         reference_multiple: (wait == Wait::Block).then_some(1.25),
         blocks: Blocks {

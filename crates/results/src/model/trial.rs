@@ -34,6 +34,10 @@ pub struct Trial {
     pub offered: Option<Offered>,
     /// The answers of each of several followers, in the order of their numbers; empty if there is one follower.
     pub answers: Vec<Answers>,
+    /// Times from the leader's publication to the first answer of several followers, of the publications that had one.
+    /// Absent if there is one follower.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_answer_ns: Option<Times>,
     /// Fields of messages one way only; absent for all others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub one_way: Option<OneWayParts>,
@@ -114,6 +118,7 @@ impl Trial {
         self.offered.as_ref().map_or(Ok(()), Offered::check)?;
         self.one_way.as_ref().map_or(Ok(()), OneWayParts::check)?;
         self.stream.as_ref().map_or(Ok(()), StreamParts::check)?;
+        self.first_answer_ns.as_ref().map_or(Ok(()), |first| first.check("first_answer_ns"))?;
         self.answers.iter().try_for_each(|answers| answers.answer_ns.check("answer_ns"))?;
         check_figures(&[
             ("clock_free_mean_ns", self.clock_free_mean_ns),

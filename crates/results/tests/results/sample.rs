@@ -55,6 +55,7 @@ pub fn trial(number: u32, samples: &[u64]) -> Trial {
         lost_wait_ns: 0,
         offered: None,
         answers: Vec::new(),
+        first_answer_ns: None,
         round: number - 1,
         reference_multiple: None,
         blocks: blocks(&histogram),

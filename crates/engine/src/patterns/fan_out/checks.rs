@@ -80,6 +80,7 @@ impl<E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
         let mut leader = FanOutLeader::<Noting<'_>, T, OneByOne, RELIABLE> {
             end: &mut noting,
             followers: std::mem::take(&mut self.followers),
+            firsts: ipcmark_results::new_histogram(),
             stamps: Vec::new(),
             aside_ns: 0,
             losses: Losses::default(),

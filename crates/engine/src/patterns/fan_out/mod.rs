@@ -18,10 +18,11 @@ mod tests;
 
 use std::marker::PhantomData;
 
+use hdrhistogram::Histogram;
 use ipcmark_machine::clock::{now_ns, thread_cpu_ns};
 use ipcmark_transport::{Endpoint, Error, Pattern, Wait};
 
-use self::answers::FollowerAnswers;
+use self::answers::{FollowerAnswers, firsts};
 use super::{
     blocks::{BlockLoop, MOST_SAMPLES},
     context::{LoopContext, PatternLoops},
@@ -173,6 +174,8 @@ pub(super) struct FanOutLeader<'a, E, T, G, const RELIABLE: bool> {
     /// The number of answers taken.
     received: u64,
     followers: Vec<FollowerAnswers>,
+    /// Times of the first answer to each publication.
+    firsts: Histogram<u64>,
     /// The time at which each held answer was taken.
     stamps: Vec<u64>,
     /// CPU time of keeping times since the last call that took it.
@@ -243,6 +246,8 @@ impl<E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool> BlockLo
     fn complete(&mut self, report: &mut LeaderReport) {
         report.working_set = self.working_set.take();
         report.answers = self.followers.iter().map(FollowerAnswers::report).collect();
+        let has_several = self.followers.len() > 1;
+        report.first_answers = has_several.then(|| ipcmark_results::encode(&self.firsts));
     }
 }
 
@@ -259,6 +264,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
             seq: 0,
             received: 0,
             followers: (0..context.subscribers).map(|_| FollowerAnswers::new()).collect(),
+            firsts: ipcmark_results::new_histogram(),
             stamps: vec![u64::MAX; context.subscribers as usize],
             aside_ns: 0,
             silent: pass.silent as usize,
@@ -276,7 +282,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
 
     /// Gives up the missing answers to the last message.
     pub(super) fn lose_answers(&mut self, loss_timeout: &LossTimeout) -> Result<(), Error> {
-        self.lose(self.seq, self.followers.len(), loss_timeout)
+        self.lose::<false>(self.seq, self.followers.len(), loss_timeout)
     }
 
     /// One round trip with all followers; false if an answer was lost. `SAMPLED` reads the clock at every answer
@@ -306,7 +312,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
             match G::some::<T, SAMPLED, RELIABLE>(self, asked, missing, &mut loss_timeout)? {
                 Some(found) => missing -= found,
                 None => {
-                    self.lose(seq, answering, &loss_timeout)?;
+                    self.lose::<SAMPLED>(seq, answering, &loss_timeout)?;
                     return Ok(false);
                 }
             }
@@ -345,6 +351,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
     /// Sorts the times of a block into the histograms; this counts for no cost of the transport.
     fn keep_times(&mut self) {
         let start = thread_cpu_ns();
+        firsts(&self.followers).for_each(|time_ns| self.firsts.saturating_record(time_ns));
         self.followers.iter_mut().for_each(FollowerAnswers::keep);
         self.aside_ns += thread_cpu_ns() - start;
     }
@@ -381,15 +388,21 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
         Ok(None)
     }
 
+    /// Gives up the missing answers to the message `seq`; if it is `SAMPLED`, they have no time.
     #[cold]
-    fn lose(
+    fn lose<const SAMPLED: bool>(
         &mut self,
         seq: u64,
         answering: usize,
         loss_timeout: &LossTimeout,
     ) -> Result<(), Error> {
         let followers = self.followers[..answering].iter_mut();
-        followers.filter(|follower| follower.seq < seq).for_each(|follower| follower.lost += 1);
+        for follower in followers.filter(|follower| follower.seq < seq) {
+            follower.lost += 1;
+            if SAMPLED {
+                follower.skip();
+            }
+        }
         self.losses.add(loss_timeout)
     }
 }

@@ -19,12 +19,15 @@ struct Answered {
     taken: usize,
     messages: [[u8; 16]; FOLLOWERS],
     log: RefCell<Vec<String>>,
+    /// The message that the last follower does not answer.
+    unanswered: u64,
 }
 
 impl Answered {
     fn new() -> Self {
         let (waiting, held, log) = Default::default();
-        Self { room: [0; 16], waiting, held, taken: 0, messages: [[0; 16]; FOLLOWERS], log }
+        let messages = [[0; 16]; FOLLOWERS];
+        Self { room: [0; 16], waiting, held, taken: 0, messages, log, unanswered: 0 }
     }
 
     fn note(&self, what: &str) {
@@ -46,11 +49,15 @@ impl Endpoint for Answered {
         for (number, message) in self.messages.iter_mut().enumerate() {
             Head { seq, flags: from_follower(number as u32) }.write(message);
         }
-        self.waiting = (0..FOLLOWERS).rev().collect();
+        let answering = FOLLOWERS - usize::from(seq == self.unanswered);
+        self.waiting = (0..answering).rev().collect();
         Ok(Step::Done)
     }
 
     fn take(&mut self) -> Result<Step, Error> {
+        if self.waiting.is_empty() && self.unanswered > 0 {
+            return Ok(Step::WouldBlock);
+        }
         self.taken = self.waiting.pop().expect("nobody waits for more than there is");
         self.note("take");
         Ok(Step::Done)
@@ -76,9 +83,9 @@ impl Holding for Answered {
     }
 }
 
-fn leader<G: Gathering<Answered>>(
+fn leader<G: Gathering<Answered>, const RELIABLE: bool>(
     end: &mut Answered,
-) -> FanOutLeader<'_, Answered, HeadOnly, G, true> {
+) -> FanOutLeader<'_, Answered, HeadOnly, G, RELIABLE> {
     FanOutLeader {
         end,
         len: 16,
@@ -87,6 +94,7 @@ fn leader<G: Gathering<Answered>>(
         seq: 0,
         received: 0,
         followers: (0..FOLLOWERS).map(|_| FollowerAnswers::new()).collect(),
+        firsts: ipcmark_results::new_histogram(),
         stamps: vec![0; FOLLOWERS],
         aside_ns: 0,
         silent: 0,
@@ -98,7 +106,7 @@ fn leader<G: Gathering<Answered>>(
 
 fn order<G: Gathering<Answered>>() -> String {
     let mut end = Answered::new();
-    assert!(leader::<G>(&mut end).round_trip::<true>(0).unwrap());
+    assert!(leader::<G, true>(&mut end).round_trip::<true>(0).unwrap());
     end.log.take().join(", ")
 }
 
@@ -116,14 +124,36 @@ fn an_endpoint_that_holds_one_message_handles_it_before_the_next() {
 #[test]
 fn each_follower_has_a_time_of_every_round_trip_of_a_block_once() {
     let mut end = Answered::new();
-    let mut leader = leader::<AllFirst>(&mut end);
+    let mut leader = leader::<AllFirst, true>(&mut end);
     let mut slots = vec![0; MOST_SAMPLES];
     for wanted in [7, 1, u64::MAX] {
         leader.sampled(&mut slots, wanted, u64::MAX).unwrap();
     }
     let counts: Vec<u64> = leader.followers.iter().map(|one| one.samples.len()).collect();
     assert_eq!(counts, [8 + MOST_SAMPLES as u64; FOLLOWERS]);
+    assert_eq!(leader.firsts.len(), counts[0]);
+    // Answers are taken in the order of the followers.
+    assert_eq!(leader.firsts, leader.followers[0].samples);
     leader.flagged(0).unwrap();
     leader.keep_times();
     assert_eq!(leader.followers[0].samples.len(), counts[0], "what is not sampled has no time");
+    assert_eq!(leader.firsts.len(), counts[0]);
+}
+
+#[test]
+fn a_lost_answer_moves_no_other_into_its_publication() {
+    let mut end = Answered { unanswered: 2, ..Answered::new() };
+    let mut leader = leader::<OneByOne, false>(&mut end);
+    for is_whole in [true, false, true] {
+        assert_eq!(leader.round_trip::<true>(0).unwrap(), is_whole);
+    }
+    let answered = leader.followers.iter().map(|one| [0, 1, 2].map(|at| one.time(at).is_some()));
+    assert_eq!(answered.collect::<Vec<_>>(), [[true; 3], [true; 3], [true, false, true]]);
+    leader.keep_times();
+    // What is not sampled has no slot, lost or not.
+    leader.end.unanswered = 4;
+    leader.clock_free(2).unwrap();
+    assert_eq!((leader.losses.count, firsts(&leader.followers).count()), (2, 0));
+    let counts: Vec<u64> = leader.followers.iter().map(|one| one.samples.len()).collect();
+    assert_eq!((leader.firsts.len(), counts), (3, vec![3, 3, 2]));
 }
