@@ -167,6 +167,33 @@ pub const COLUMNS: &[Column] = &[
         cell: |row, scale| row.send_ns().map_or_else(|| "–".into(), |ns| scale.trip(ns)),
     },
     Column {
+        label: "first",
+        rank: 3,
+        meaning: "Of several subscribers: the median time from a publication until the first answer was taken, whoever \
+        sent it, at any distance. p50 and p99 are those of the last answer.",
+        cell: |row, scale| row.first_answer_ns().map_or_else(|| "–".into(), |ns| scale.trip(ns)),
+    },
+    Column {
+        label: "each",
+        rank: 5,
+        meaning: "Of several subscribers: the lowest and the highest of their own median answers, at any distance.",
+        cell: |row, scale| {
+            row.answer_range_ns().map_or_else(
+                || "–".into(),
+                |[least, most]| format!("{} to {}", scale.trip(least), scale.trip(most)),
+            )
+        },
+    },
+    Column {
+        label: "CPU/pub",
+        rank: 3,
+        meaning: "CPU time of the publisher's process for one publication to several subscribers, including taking \
+        their answers.",
+        cell: |row, scale| {
+            row.publisher_cpu_ns().map_or_else(|| "–".into(), |ns| scale.unit.time(ns))
+        },
+    },
+    Column {
         label: "queued",
         rank: 3,
         meaning: "The median number of messages of a stream in transit at once, accurate to a batch of 20 µs.",
@@ -260,6 +287,9 @@ impl Column {
             "slowest" => rows.any(|row| row.least_published().is_some()),
             "all pairs/s" => rows.any(|row| row.all_pairs_per_second().is_some()),
             "send" => rows.any(|row| row.send_ns().is_some()),
+            "first" => rows.any(|row| row.first_answer_ns().is_some()),
+            "each" => rows.any(|row| row.answer_range_ns().is_some()),
+            "CPU/pub" => rows.any(|row| row.publisher_cpu_ns().is_some()),
             "p50" | "p99" | "p99.9" | "max" => {
                 rows.any(|row| !row.case.identity.pattern.is_stream())
             }

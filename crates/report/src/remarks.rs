@@ -31,6 +31,9 @@ pub fn legend(groups: &[Group]) -> String {
     if measures(Pattern::FanIn) {
         text.push(FAN_IN.into());
     }
+    if groups.iter().flat_map(|group| &group.rows).any(|row| row.first_answer_ns().is_some()) {
+        text.push(FAN_OUT.into());
+    }
     if has(Load::is_open) {
         text.push(OPEN.into());
     }
@@ -65,6 +68,8 @@ in transit at once.";
 const FAN_IN: &str = "fan-in: messages of all publishers, as one leader receives them, while all of them publish. \
 slowest: what \
     the slowest publisher delivers, against the fastest.";
+const FAN_OUT: &str = "fan-out: mean, p50 and p99 are those of the last answer; first, each: the median of the first \
+answer, and the range of the subscribers' own medians, at any distance. CPU/pub: the publisher's CPU time.";
 const PAIRS: &str = "one of N pairs: all ran the same traffic at once, each with its own instance of the transport; \
 figures and costs are those of one. all pairs/s: the total of all pairs.";
 const OPEN: &str = "response: from the time at which a message was to be sent to its answer. late: sent after that \

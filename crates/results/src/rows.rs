@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hdrhistogram::Histogram;
 
-use ipcmark_transport::Wait;
+use ipcmark_transport::{Pattern, Wait};
 
 use crate::{
     model::{Case, Identity, Offered, RoundRecord, RunResult, Times, Trial},
@@ -317,6 +317,43 @@ impl<'a> Row<'a> {
     pub fn send_ns(&self) -> Option<f64> {
         let calls = self.trials.iter().filter_map(|trial| trial.one_way.as_ref());
         median(&calls.map(|parts| parts.send_ns.p50 as f64).collect::<Vec<_>>())
+    }
+
+    /// The median time from a publication to the first answer of several followers, at any distance: median over the
+    /// trials; none if it has one follower.
+    pub fn first_answer_ns(&self) -> Option<f64> {
+        let firsts = self.trials.iter().filter_map(|trial| trial.first_answer_ns.as_ref());
+        median(&firsts.map(|times| times.p50 as f64).collect::<Vec<_>>())
+    }
+
+    /// The lowest and the highest of its followers' median answers, at any distance: medians over the trials; none if
+    /// it has one follower.
+    pub fn answer_range_ns(&self) -> Option<[f64; 2]> {
+        let of = |end: fn(&[u64]) -> Option<&u64>| {
+            let ends = self.trials.iter().filter_map(|trial| {
+                let answered = trial.answers.iter().filter(|one| one.answer_ns.count > 0);
+                let medians: Vec<u64> = answered.map(|one| one.answer_ns.p50).collect();
+                end(&medians).map(|median| *median as f64)
+            });
+            median(&ends.collect::<Vec<_>>())
+        };
+        Some([of(|medians| medians.iter().min())?, of(|medians| medians.iter().max())?])
+    }
+
+    /// CPU time of the publisher's process for a publication to several followers and their answers: median over the
+    /// trials; none if it has one follower, or one in its own process.
+    pub fn publisher_cpu_ns(&self) -> Option<f64> {
+        let identity = &self.case.identity;
+        let of_trial = |trial: &Trial| {
+            let leader = trial.session.leader()?;
+            let is_alone = leader.ends.iter().all(|end| end.role.is_leader());
+            let messages = trial.session.messages as f64;
+            let publications = messages / identity.messages_per_publication() as f64;
+            (is_alone && publications > 0.0).then(|| leader.cpu_ns as f64 / publications)
+        };
+        let has_several = identity.pattern == Pattern::FanOut && identity.subscribers > 1;
+        let figures = self.trials.iter().filter(|_| has_several).filter_map(of_trial);
+        median(&figures.collect::<Vec<_>>())
     }
 
     /// The largest possible error of its times one way, from the comparison of the two clocks: median over the trials;

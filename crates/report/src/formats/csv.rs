@@ -63,6 +63,12 @@ const TRIAL: &[CsvColumn<Trial>] = &[
     ("offered_service_ns_p99", |trial| offered(trial, |offered| offered.service_ns.p99)),
     ("offered_delay_ns_p50", |trial| offered(trial, |offered| offered.delay_ns.p50)),
     ("offered_delay_ns_p99", |trial| offered(trial, |offered| offered.delay_ns.p99)),
+    ("first_answer_ns_p50", |trial| {
+        optional(trial.first_answer_ns.as_ref().map(|first| first.p50))
+    }),
+    ("first_answer_ns_p99", |trial| {
+        optional(trial.first_answer_ns.as_ref().map(|first| first.p99))
+    }),
     ("one_way_send_ns_p50", |trial| one_way(trial, |parts| Some(parts.send_ns.p50 as i64))),
     ("one_way_send_ns_p99", |trial| one_way(trial, |parts| Some(parts.send_ns.p99 as i64))),
     ("one_way_round_trip_ns_p50", |trial| {

@@ -2,8 +2,8 @@
 
 use ipcmark_report::Terminal;
 use ipcmark_results::{
-    Arrivals, Carrier, Load, Offered, Outcome, Pattern, PlacementPolicy, RunResult, RunTime, Span,
-    Status, Touch, Trial, Wait,
+    Answers, Arrivals, Carrier, Load, Offered, Outcome, Pattern, PlacementPolicy, RunResult,
+    RunTime, Span, Status, Times, Touch, Trial, Wait,
 };
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;

@@ -129,3 +129,39 @@ fn recorded_wake_ups_replace_the_estimate() {
         "a wake-up took 9.00 µs to 12.0 µs (p50), 18.0 µs to 24.0 µs (p99), by the kernel's";
     assert!(text.contains(found), "{text}");
 }
+
+/// The time to the first, to each and to the last, and the price of the publisher.
+#[test]
+fn fan_out_looks_like_this() {
+    let mut one = case("pipe", 64, Wait::Block, 81_200);
+    (one.identity.pattern, one.identity.subscribers) = (Pattern::FanOut, 3);
+    let trial = first(&mut one);
+    trial.first_answer_ns = Some(times(40_100, 60_000, 70_000, 80_000));
+    let answers = [60_300, 40_200, 81_200, 0].iter().zip(0..).map(|(p50, follower)| Answers {
+        follower,
+        answer_ns: if *p50 == 0 { Times::default() } else { times(*p50, 90_000, 95_000, 99_000) },
+        lost: 0,
+    });
+    trial.answers = answers.collect();
+    // 20,000 messages are six for each publication.
+    trial.session.processes[0].cpu_ns = 100_000_000;
+    let text = table(&run(vec![one.clone()]), 200);
+    let head = text.lines().find(|line| line.trim_start().starts_with("transport")).unwrap();
+    let labels: Vec<&str> = head.split_whitespace().collect();
+    let position = |label: &str| labels.iter().position(|one| *one == label).unwrap();
+    let cells = row(&text, "pipe");
+    assert_eq!(cells[position("first")], "40.1");
+    assert_eq!(
+        cells[position("each")..][..3],
+        ["40.2", "to", "81.2"],
+        "a silent one has no answer"
+    );
+    // A cell of three words stands before it.
+    assert_eq!(cells[position("CPU/pub") + 2], "30.0");
+    assert!(text.contains("fan-out: mean, p50 and p99 are those of the last answer"), "{text}");
+    let narrow = table(&run(vec![one]), 100);
+    let is_there = |label: &str| narrow.contains(label);
+    assert!(is_there(" first ") && is_there(" CPU/pub "), "{narrow}");
+    let plain = table(&run(vec![case("pipe", 64, Wait::Block, 1)]), 200);
+    assert!(!plain.contains("first ") && !plain.contains("CPU/pub"), "{plain}");
+}
