@@ -107,7 +107,7 @@ const DECIDED: [&str; 8] =
 const TRIALS: &str = "Independent repetitions of each point, in fresh processes and in an order of its own each \
     [default: 3]";
 const DURATION: &str = "Time to measure each row for in each trial of a point, with its unit [default: long enough for \
-    its 99th percentile]";
+    its 99th percentile, if messages are less than 50 ms apart or --p99-below needs it]";
 
 /// The flags of `ipcmark run` that it passes on.
 pub(super) fn shared_flags() -> Vec<Arg> {
