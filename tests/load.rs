@@ -2,7 +2,7 @@
 
 use std::{fs, process::Command, thread, time::Duration};
 
-use ipcmark_results::{Carrier, Load, Status, decode};
+use ipcmark_results::{Carrier, Load, Offered, Status, decode};
 use libc::{SIGCONT, SIGSTOP};
 
 use crate::support::{
@@ -14,6 +14,7 @@ ipcmark_harness::tests![
     a_rate_is_offered_and_accounted_for,
     a_run_with_an_impossible_rate_ends,
     a_stalled_receiver_makes_messages_late,
+    a_stalled_receiver_of_messages_one_way_makes_the_next_blocks_late,
     a_pause_follows_each_answer,
     each_rate_has_its_own_table,
     followers_are_paced_too,
@@ -71,9 +72,23 @@ fn a_run_with_an_impossible_rate_ends() {
 
 /// A sender that waits for the answer and then continues as before has only one late message per stall.
 fn a_stalled_receiver_makes_messages_late() {
-    let scene = Scene::start(
-        "run -t uds-stream -w block -s 64 -d 4s --trials 1 --rate 1000/s --timeout 1m",
-    );
+    let (offered, responses, services) = beside_stalls("latency");
+    assert!(offered.late >= 90 && responses >= 80, "{responses} of {offered:?}");
+    assert!(responses >= services + 70, "{responses} {services}: {offered:?}");
+}
+
+/// A sender that waits for the last message of a block, and then continues as before, has only those of a block.
+fn a_stalled_receiver_of_messages_one_way_makes_the_next_blocks_late() {
+    let (offered, responses, _) = beside_stalls("one-way");
+    assert!(offered.late >= 200 && responses >= 200, "{responses} of {offered:?}");
+}
+
+/// Runs the pattern for 4 s at 1,000/s while the follower stops for 100 ms again and again; returns the offered load,
+/// and the numbers of responses and of service times of 10 ms or more.
+fn beside_stalls(pattern: &str) -> (Offered, u64, u64) {
+    let scene = Scene::start(&format!(
+        "run -t uds-stream -p {pattern} -w block -s 64 -d 4s --trials 1 --rate 1000/s --timeout 1m"
+    ));
     scene.await_case();
     while scene.is_under_way() {
         let followers = scene.processes().into_iter().filter(|one| one.name == FOLLOWER);
@@ -87,14 +102,13 @@ fn a_stalled_receiver_makes_messages_late() {
     let (ended, result) = scene.end();
     ended.exits(0);
     let trial = only(&result.cases[0]);
-    let offered = trial.offered.as_ref().unwrap();
+    let offered = trial.offered.clone().unwrap();
     let longer = |times: &ipcmark_results::Times| {
         let samples = decode(&times.histogram).unwrap();
         samples.count_between(10_000_000, samples.high())
     };
     let (responses, services) = (longer(&trial.times_ns), longer(&offered.service_ns));
-    assert!(offered.late >= 90 && responses >= 80, "{responses} of {offered:?}");
-    assert!(responses >= services + 70, "{responses} {services}: {offered:?}");
+    (offered, responses, services)
 }
 
 fn each_rate_has_its_own_table() {

@@ -65,6 +65,8 @@ struct Sender<'a, E, T, const RELIABLE: bool> {
     round_trips: Histogram<u64>,
     /// The cost of a clock reading: that of its second part at the sender, and of its first part at the receiver.
     reading_ns: f64,
+    /// The shortest way of an unanswered message so far.
+    fastest_ns: u64,
     /// The number of unanswered messages, and of those lost.
     unanswered: u64,
     lost: u64,
@@ -125,6 +127,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
         for (slot, arrival) in slots[..count].iter_mut().zip(arrivals) {
             slot.end_ns = arrival.max(slot.due.start_ns);
         }
+        pacer.still_queued(self.queued_ns(&slots[..count]));
         self.keep_calls(count);
         Ok(count)
     }
@@ -178,6 +181,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, REL
             calls: ipcmark_results::new_histogram(),
             round_trips: ipcmark_results::new_histogram(),
             reading_ns: reading_cost_ns(),
+            fastest_ns: u64::MAX,
             unanswered: 0,
             lost: 0,
         }
@@ -250,6 +254,14 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, REL
         }
         let waited = |at| arrival(at).unwrap_or(waited_until).min(waited_until);
         Ok(((0..count).map(waited).collect(), lost))
+    }
+
+    /// The time for which the last of these messages waited at the receiver: what its way took longer than the
+    /// shortest.
+    fn queued_ns(&mut self, sent: &[Sent]) -> u64 {
+        let mut ways = sent.iter().map(|one| one.end_ns - one.due.start_ns);
+        self.fastest_ns = ways.clone().fold(self.fastest_ns, u64::min);
+        ways.next_back().map_or(0, |way| way - self.fastest_ns)
     }
 
     fn keep_calls(&mut self, count: usize) {

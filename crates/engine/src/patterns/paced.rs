@@ -9,6 +9,7 @@ use ipcmark_transport::Error;
 use super::{
     blocks::{BlockLoop, BlockRecorder, MOST_SAMPLES, Probe, place},
     pacer::{Due, Pacer, Sent, Tally},
+    probe::Distance,
 };
 use crate::wire::{Block, BlockKind, OfferedReport, TurnLimit};
 
@@ -45,8 +46,9 @@ impl Paced {
         probe: &mut Probe<'_>,
     ) -> Result<(), Error> {
         let mut left = limit.samples;
-        let mut before = probe(ends)?;
-        ends.flagged(0)?;
+        let start_ns = now_ns();
+        let mut before = probed(ends, probe)?;
+        self.pacer.probed(now_ns() - start_ns);
         self.pacer.begin(limit.time_ns);
         loop {
             let length = self.pacer.messages_in(recorder.length_ns()).min(MOST_SAMPLES);
@@ -55,9 +57,7 @@ impl Paced {
             block.turn = limit.number;
             left = left.saturating_sub(block.events);
             self.pacer.pause();
-            let after = probe(ends)?;
-            // The next message must not benefit from what a probe leaves awake and warm.
-            ends.flagged(0)?;
+            let after = probed(ends, probe)?;
             place(&mut block, before, after);
             before = after;
             self.keep(recorder, block);
@@ -115,26 +115,41 @@ impl Paced {
     }
 }
 
+/// A probe, and a round trip after it: the next message must not benefit from what a probe leaves awake and warm.
+fn probed(ends: &mut dyn BlockLoop, probe: &mut Probe<'_>) -> Result<Option<Distance>, Error> {
+    let distance = probe(ends)?;
+    ends.flagged(0)?;
+    Ok(distance)
+}
+
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::{thread, time::Duration};
 
     use ipcmark_results::{Arrivals, Load};
     use ipcmark_transport::Wait;
 
     use super::*;
-    use crate::patterns::{probe::Distance, scripted::Scripted};
+    use crate::patterns::scripted::Scripted;
     use crate::wire::Pass;
 
     const NEAR: Distance = Distance::RoundTrip(70.0);
 
     /// One turn at this rate; returns the offered load, the number of samples, and the blocks.
     fn turn(per_second: u64, limit: TurnLimit) -> (OfferedReport, u64, Vec<Block>) {
+        turn_with(per_second, limit, &mut |_| Ok(Some(NEAR)))
+    }
+
+    fn turn_with(
+        per_second: u64,
+        limit: TurnLimit,
+        probe: &mut Probe<'_>,
+    ) -> (OfferedReport, u64, Vec<Block>) {
         let load = Load::Rate { per_second, arrivals: Arrivals::Fixed };
         let mut recorder = BlockRecorder::new(Duration::from_micros(1500), 1000.0);
         let mut paced = Paced::new(Pacer::new(&Pass::of(load), Wait::Block).unwrap());
         let mut ends = Scripted::new(1000);
-        paced.turn(&mut recorder, &mut ends, limit, &mut |_| Ok(Some(NEAR))).unwrap();
+        paced.turn(&mut recorder, &mut ends, limit, probe).unwrap();
         let (blocks, groups) = recorder.finish();
         let samples = groups.iter().map(|group| {
             assert!(group.bins.is_some(), "all were measured near");
@@ -151,6 +166,22 @@ mod tests {
         assert_eq!(blocks.iter().map(|block| block.events).sum::<u64>(), 50);
         assert!(blocks.iter().all(|block| block.turn == 3 && block.kind == BlockKind::Sampled));
         assert!(blocks.len() > 1, "1.5 ms hold 15 of them");
+    }
+
+    /// The whole pause around a probe was once left out of the schedule, however long it took.
+    #[test]
+    fn a_stall_around_a_probe_makes_the_messages_late_that_were_due_in_it() {
+        let limit = TurnLimit { number: 0, time_ns: u64::MAX / 2, samples: 200 };
+        let mut probes = 0;
+        let (offered, ..) = turn_with(1000, limit, &mut |_| {
+            probes += 1;
+            if probes == 10 {
+                thread::sleep(Duration::from_millis(100));
+            }
+            Ok(Some(NEAR))
+        });
+        // About 100; fewer if the machine was busy in all of the nine probes before.
+        assert!(offered.late >= 50, "{offered:?}");
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! An open loop gives every message its intended time beforehand. A message that cannot be sent at that time,
 //! because the one before is unanswered, is late: it is sent as soon as possible, its times count from the intended
 //! one, and no other message is postponed or dropped for it. Only a probe moves the schedule, and only if no
-//! message is late: a probe is no part of the load.
+//! message is late: a probe is no part of the load. It moves it by what a probe takes and no more: a receiver that
+//! stalls in one of the round trips around a probe makes messages late as in any other.
 //!
 //! A leader that sleeps between its messages would wake up later than intended, by the latency of the timer and of
 //! the processor's sleep state, which are not the transport's. So it wakes up early and polls the clock for the
@@ -19,6 +20,7 @@ use ipcmark_machine::clock::now_ns;
 use ipcmark_results::{Arrivals, Load};
 use ipcmark_transport::{Error, Wait};
 
+use super::probe::PROBE_TIMEOUT;
 use crate::wire::{Pass, Trace};
 
 /// A sleeping leader wakes up this long before the intended time.
@@ -66,6 +68,8 @@ pub(super) struct Pacer {
     next_len: usize,
     /// The start of the current probe, if one runs.
     paused_ns: Option<u64>,
+    /// The shortest time that a probe took with all that belongs to it.
+    shortest_probe_ns: u64,
     /// No message is intended later than this.
     until_ns: u64,
     /// Messages that were due before the previous one was answered, or that were never sent.
@@ -95,6 +99,7 @@ impl Pacer {
             next_ns: 0.0,
             next_len: pass.payload,
             paused_ns: None,
+            shortest_probe_ns: u64::MAX,
             until_ns: 0,
             late: 0,
             sent: 0,
@@ -129,13 +134,26 @@ impl Pacer {
         self.paused_ns = (self.is_open() && (self.next_ns as u64) > now).then_some(now);
     }
 
-    /// The probe is over.
+    /// The probe is over: its time is left out of the schedule, up to what a probe takes.
     pub(super) fn resume(&mut self) {
         let Some(paused) = self.paused_ns.take() else { return };
-        let pause = now_ns() - paused;
+        let pause = now_ns().saturating_sub(paused);
+        self.probed(pause);
+        let most = self.shortest_probe_ns.saturating_mul(SLOWER_PROBE);
+        let pause = pause.min(most.saturating_add(GIVEN_UP.as_nanos() as u64));
         self.next_ns += pause as f64;
         self.until_ns = self.until_ns.saturating_add(pause);
         self.began_ns += pause;
+    }
+
+    /// A probe took this long with all that belongs to it.
+    pub(super) fn probed(&mut self, took_ns: u64) {
+        self.shortest_probe_ns = self.shortest_probe_ns.min(took_ns);
+    }
+
+    /// This much of the current pause belongs to the schedule: messages waited at the receiver.
+    pub(super) fn still_queued(&mut self, ns: u64) {
+        self.paused_ns = self.paused_ns.map(|paused| paused + ns);
     }
 
     /// True if messages have intended times.
@@ -270,6 +288,13 @@ pub(super) fn paced(
     }
     Ok(slots.len())
 }
+
+/// A probe may take this many times as long as the shortest before messages are late for it: its round trips are a
+/// few, of which some wake up a processor.
+const SLOWER_PROBE: u64 = 4;
+
+/// The same for a probe and a comparison of clocks that are given up.
+const GIVEN_UP: Duration = PROBE_TIMEOUT.saturating_mul(2);
 
 /// The number of messages in a block, if they are far apart.
 const FEW: f64 = 4.0;

@@ -51,7 +51,7 @@ const LENGTH: NonZero<usize> = NonZero::new(4096).expect("it is not 0");
 const PAGES: &str = "the pages of the probes";
 
 /// A probe or comparison that takes longer is given up: the two processors do not run at the same time.
-const PROBE_TIMEOUT: Duration = Duration::from_micros(200);
+pub(super) const PROBE_TIMEOUT: Duration = Duration::from_micros(200);
 
 /// After this long the follower stops waiting for the leader: the message that called it announced a probe that was
 /// over before the message arrived, and another probe may never come.

@@ -1,3 +1,5 @@
+use std::thread;
+
 use super::*;
 
 fn rate(per_second: u64, arrivals: Arrivals) -> Pacer {
@@ -75,6 +77,37 @@ fn a_probe_is_no_part_of_the_schedule_unless_a_message_waits() {
     pacer.pause();
     pacer.resume();
     assert_eq!(pacer.next_ns, begin as f64, "its message was due before");
+}
+
+/// The time left out is bounded by what the shortest probe took.
+#[test]
+fn a_stall_around_a_probe_is_part_of_the_schedule() {
+    let mut pacer = rate(1, Arrivals::Fixed);
+    pacer.begin(3_600_000_000_000);
+    let (next, until) = (pacer.next_ns, pacer.until_ns);
+    pacer.probed(1000);
+    pacer.pause();
+    thread::sleep(Duration::from_millis(20));
+    pacer.resume();
+    assert_eq!((pacer.next_ns - next).round(), 404_000.0);
+    assert_eq!(pacer.until_ns - until, 404_000);
+}
+
+#[test]
+fn a_queue_at_the_receiver_is_part_of_the_schedule() {
+    let mut pacer = rate(1, Arrivals::Fixed);
+    pacer.begin(3_600_000_000_000);
+    let (next, begin) = (pacer.next_ns, now_ns());
+    pacer.pause();
+    thread::sleep(Duration::from_millis(20));
+    pacer.still_queued(15_000_000);
+    pacer.resume();
+    let longest = (now_ns() - begin - 15_000_000) as f64;
+    assert!(pacer.next_ns - next <= longest, "{} {longest}", pacer.next_ns - next);
+    pacer.pause();
+    pacer.still_queued(3_600_000_000_000);
+    pacer.resume();
+    assert!(pacer.next_ns - next <= longest, "all of the pause");
 }
 
 #[test]
