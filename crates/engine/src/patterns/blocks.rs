@@ -86,6 +86,9 @@ pub(super) trait BlockLoop {
 /// Probes the distance between the endpoints, if possible.
 pub(super) type Probe<'a> = dyn FnMut(&mut dyn BlockLoop) -> Result<Option<Distance>, Error> + 'a;
 
+/// True if a turn is to end before its limit; asked after blocks, never within one.
+pub(super) type IsOver<'a> = dyn FnMut() -> Result<bool, Error> + 'a;
+
 /// Runs the blocks of a case, turn by turn, and keeps the results.
 pub(super) struct BlockRecorder {
     slots: Vec<u64>,
@@ -146,13 +149,14 @@ impl BlockRecorder {
         self.counts_sleeps.then(ThreadCosts::sleeps_so_far)
     }
 
-    /// One turn: blocks between probes until the limit is reached, at least one of each supported kind, even if a
-    /// busy machine has used up the time before them.
+    /// One turn: blocks between probes until the limit is reached or `is_over`, at least one of each supported kind,
+    /// even if a busy machine has used up the time before them.
     pub(super) fn turn(
         &mut self,
         ends: &mut dyn BlockLoop,
         limit: TurnLimit,
         probe: &mut Probe<'_>,
+        is_over: &mut IsOver<'_>,
     ) -> Result<(), Error> {
         let begin = now_ns();
         let mut sampled = 0;
@@ -176,7 +180,7 @@ impl BlockRecorder {
                 self.blocks.push(block);
                 before = after;
             }
-            if sampled >= limit.samples || now_ns() - begin >= limit.time_ns {
+            if sampled >= limit.samples || now_ns() - begin >= limit.time_ns || is_over()? {
                 break;
             }
         }
@@ -276,7 +280,7 @@ mod tests {
         let mut recorder = BlockRecorder::new(SPINNING, ends.round_trip_ns as f64);
         let mut probes = probes.iter().copied();
         for limit in limits {
-            recorder.turn(ends, *limit, &mut |_| Ok(probes.next())).unwrap();
+            recorder.turn(ends, *limit, &mut |_| Ok(probes.next()), &mut || Ok(false)).unwrap();
         }
         recorder
     }
@@ -306,6 +310,20 @@ mod tests {
         let none = TurnLimit { number: 0, time_ns: 0, samples: u64::MAX };
         let (blocks, samples) = turns(&mut Scripted::new(100), &[none, none], &[]).finish();
         assert!(blocks.len() == 4 && !samples.is_empty(), "{blocks:?}");
+    }
+
+    #[test]
+    fn a_turn_without_a_limit_ends_when_it_is_over() {
+        let mut recorder = BlockRecorder::new(SPINNING, 1000.0);
+        let mut asked = 0;
+        let is_over = &mut || {
+            asked += 1;
+            Ok(asked == 3)
+        };
+        let limit = TurnLimit::none(7);
+        recorder.turn(&mut Scripted::new(1000), limit, &mut |_| Ok(None), is_over).unwrap();
+        let (blocks, _) = recorder.finish();
+        assert!(blocks.len() == 6 && blocks.iter().all(|block| block.turn == 7), "{blocks:?}");
     }
 
     #[test]

@@ -64,7 +64,7 @@ pub(crate) enum Turn {
     Background(u32),
 }
 
-/// The command as a leader's loop sees it: between turns only, and in a background turn also between slices.
+/// The command as a leader's loop sees it: between turns only, and in a background turn also between blocks.
 pub(crate) trait Command {
     /// Reports the next phase, for the reason of a failure: "verifying".
     fn phase(&mut self, phase: &'static str) -> Result<(), Error>;

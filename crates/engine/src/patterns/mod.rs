@@ -1,10 +1,9 @@
 //! The measured loops: one file per pattern, built for each transport's own type, and the code that they share.
 //!
 //! [`message`] defines a message's content, [`steps`] sends and receives one, [`untimed`] runs what comes before a
-//! measurement, [`working_set`] counts the buffers, [`marks`] records arrivals; [`blocks`], [`paced`], [`probe`],
-//! [`background`] and [`turns`] schedule the leader's work. A pattern is a type with [`PatternLoops`] and one line in the list.
+//! measurement, [`working_set`] counts the buffers, [`marks`] records arrivals; [`blocks`], [`paced`], [`probe`] and
+//! [`turns`] schedule the leader's work. A pattern is a type with [`PatternLoops`] and one line in the list.
 
-mod background;
 mod bare;
 mod blocks;
 mod context;

@@ -7,7 +7,7 @@ use ipcmark_machine::clock::now_ns;
 use ipcmark_transport::Error;
 
 use super::{
-    blocks::{BlockLoop, BlockRecorder, MOST_SAMPLES, Probe, place},
+    blocks::{BlockLoop, BlockRecorder, IsOver, MOST_SAMPLES, Probe, place},
     pacer::{Due, Pacer, Sent, Tally},
     probe::Distance,
 };
@@ -37,13 +37,14 @@ impl Paced {
         self.pacer.take_polled_ns()
     }
 
-    /// One turn: blocks between probes until the schedule is over.
+    /// One turn: blocks between probes until the schedule is over, or until `is_over`.
     pub(super) fn turn(
         &mut self,
         recorder: &mut BlockRecorder,
         ends: &mut dyn BlockLoop,
         limit: TurnLimit,
         probe: &mut Probe<'_>,
+        is_over: &mut IsOver<'_>,
     ) -> Result<(), Error> {
         let mut left = limit.samples;
         let start_ns = now_ns();
@@ -61,8 +62,12 @@ impl Paced {
             place(&mut block, before, after);
             before = after;
             self.keep(recorder, block);
+            let is_over = is_over()?;
             self.pacer.resume();
-            if left == 0 || !self.pacer.has_next() {
+            if is_over {
+                self.pacer.stop();
+            }
+            if is_over || left == 0 || !self.pacer.has_next() {
                 break;
             }
         }
@@ -149,7 +154,7 @@ mod tests {
         let mut recorder = BlockRecorder::new(Duration::from_micros(1500), 1000.0);
         let mut paced = Paced::new(Pacer::new(&Pass::of(load), Wait::Block).unwrap());
         let mut ends = Scripted::new(1000);
-        paced.turn(&mut recorder, &mut ends, limit, probe).unwrap();
+        paced.turn(&mut recorder, &mut ends, limit, probe, &mut || Ok(false)).unwrap();
         let (blocks, groups) = recorder.finish();
         let samples = groups.iter().map(|group| {
             assert!(group.bins.is_some(), "all were measured near");

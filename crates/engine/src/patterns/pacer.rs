@@ -75,6 +75,8 @@ pub(super) struct Pacer {
     /// Messages that were due before the previous one was answered, or that were never sent.
     late: u64,
     sent: u64,
+    /// The same before this turn.
+    sent_before: u64,
     /// Messages of past turns that were due but not sent.
     unsent: u64,
     /// Total duration of past turns.
@@ -103,6 +105,7 @@ impl Pacer {
             until_ns: 0,
             late: 0,
             sent: 0,
+            sent_before: 0,
             unsent: 0,
             elapsed_ns: 0,
             began_ns: 0,
@@ -113,11 +116,17 @@ impl Pacer {
     /// Begins a turn, which ends after `time_ns`; its first message is intended before that.
     pub(super) fn begin(&mut self, time_ns: u64) {
         self.began_ns = now_ns();
+        self.sent_before = self.sent;
         self.played = 0;
         let first = self.gap();
         self.next_ns = self.began_ns as f64 + first;
         self.until_ns = self.began_ns.saturating_add(time_ns).max(self.next_ns as u64);
         self.paused_ns = None;
+    }
+
+    /// Ends the turn now.
+    pub(super) fn stop(&mut self) {
+        self.until_ns = now_ns();
     }
 
     /// True if the turn has another message.
@@ -169,7 +178,8 @@ impl Pacer {
             self.next_ns = now as f64 + self.gap();
         }
         let intended_ns = self.next_ns as u64;
-        if self.sent > 0 && (intended_ns > self.until_ns || now > self.until_ns) {
+        let is_first = self.sent == self.sent_before;
+        if !is_first && (intended_ns > self.until_ns || now > self.until_ns) {
             return None;
         }
         let start_ns = if now > intended_ns { now } else { self.sleep_until(intended_ns, now) };

@@ -14,8 +14,7 @@ use ipcmark_transport::{Error, Pattern, Rendezvous, Span, Wait};
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 
 use super::{
-    background,
-    blocks::{BlockLoop, BlockRecorder},
+    blocks::{BlockLoop, BlockRecorder, IsOver},
     context::{Command, LoopContext, Turn},
     cost_meter::CostMeter,
     losses::Losses,
@@ -113,16 +112,15 @@ impl Leading<'_> {
             Some(_) if *is_alone => Ok(None),
             Some(pages) => announced(ends, pages, meter).map(Some),
         };
-        let is_paced = paced.is_some();
-        let mut measure = |ends: &mut dyn BlockLoop, limit: TurnLimit| match paced.as_deref_mut() {
-            None => recorder.turn(ends, limit, probe),
-            Some(paced) => paced.turn(recorder, ends, limit, probe),
+        let mut measure = |limit, is_over: &mut IsOver<'_>| match paced.as_deref_mut() {
+            None => recorder.turn(ends, limit, probe, is_over),
+            Some(paced) => paced.turn(recorder, ends, limit, probe, is_over),
         };
         match turn {
-            Turn::Measured(limit) => measure(ends, limit)?,
+            Turn::Measured(limit) => measure(limit, &mut || Ok(false))?,
             Turn::Background(number) => {
-                let slice = background::slice(number, is_paced);
-                background::run(ends, command, &mut |ends| measure(ends, slice))?;
+                command.background_runs()?;
+                measure(TurnLimit::none(number), &mut || command.has_ended_background())?;
             }
         }
         if let Some(paced) = paced {
@@ -309,9 +307,14 @@ mod tests {
 
     /// A command with these turns to assign.
     struct TurnAssigner {
-        turns: VecDeque<TurnLimit>,
+        turns: VecDeque<Turn>,
         phases: Vec<&'static str>,
+        /// Of the background turn that runs: how often it is asked before it ends it; none if none runs.
+        asked: Option<u32>,
     }
+
+    /// The blocks of a background turn.
+    const BACKGROUND_BLOCKS: u32 = 3;
 
     impl Command for TurnAssigner {
         fn phase(&mut self, phase: &'static str) -> Result<(), Error> {
@@ -321,15 +324,19 @@ mod tests {
 
         fn next_turn(&mut self, round_trip_ns: f64) -> Result<Option<Turn>, Error> {
             assert!(round_trip_ns > 0.0);
-            Ok(self.turns.pop_front().map(Turn::Measured))
+            Ok(self.turns.pop_front())
         }
 
         fn background_runs(&mut self) -> Result<(), Error> {
-            unreachable!("there is no background turn")
+            self.asked = Some(0);
+            Ok(())
         }
 
         fn has_ended_background(&mut self) -> Result<bool, Error> {
-            unreachable!("there is no background turn")
+            let asked =
+                self.asked.as_mut().expect("the command was told before that the turn runs");
+            *asked += 1;
+            Ok(*asked == BACKGROUND_BLOCKS)
         }
     }
 
@@ -340,10 +347,20 @@ mod tests {
         span: Span,
         follow: impl FnOnce(LeaderChannel<'_>) + Send,
     ) -> (Result<LeaderReport, Error>, Vec<u32>) {
+        led_with(Load::Closed, vec![Turn::Measured(TURN); turns], reliable, span, follow)
+    }
+
+    fn led_with(
+        load: Load,
+        turns: Vec<Turn>,
+        reliable: bool,
+        span: Span,
+        follow: impl FnOnce(LeaderChannel<'_>) + Send,
+    ) -> (Result<LeaderReport, Error>, Vec<u32>) {
         let (mut ours, mut theirs) = SocketRendezvous::pair().unwrap();
         let mut ends = Scripted::new(1000);
-        let mut giver = TurnAssigner { turns: vec![TURN; turns].into(), phases: Vec::new() };
-        let pass = Pass { warm_up: TURN, ..Pass::of(Load::Closed) };
+        let mut giver = TurnAssigner { turns: turns.into(), phases: Vec::new(), asked: None };
+        let pass = Pass { warm_up: TURN, ..Pass::of(load) };
         let report = thread::scope(|scope| {
             scope.spawn(|| follow(LeaderChannel(&mut theirs)));
             let context = LoopContext {
@@ -403,6 +420,27 @@ mod tests {
     fn a_follower_that_no_message_reaches_sleeps_all_the_time() {
         let (report, _) = led(2, true, Span::None, |mut leader| leader.await_end().unwrap());
         assert_eq!(report.unwrap().blocks.len(), 4);
+    }
+
+    /// From the second slice of 100 ms on, a background turn once had no message if they were further apart.
+    #[test]
+    fn a_background_turn_sends_at_its_pauses_until_it_is_ended() {
+        let load = Load::Interval { pause_ns: 150_000_000 };
+        let turns = vec![Turn::Background(7); 2];
+        let (report, _) =
+            led_with(
+                load,
+                turns,
+                true,
+                Span::Process,
+                |mut leader| {
+                    while leader.sleep().unwrap() {}
+                },
+            );
+        let blocks = report.unwrap().blocks;
+        let events: Vec<(u32, u64)> =
+            blocks.iter().map(|block| (block.turn, block.events)).collect();
+        assert_eq!(events, [(7, 1); 2 * BACKGROUND_BLOCKS as usize]);
     }
 
     #[test]

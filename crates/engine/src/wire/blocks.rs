@@ -12,6 +12,13 @@ pub(crate) struct TurnLimit {
     pub samples: u64,
 }
 
+impl TurnLimit {
+    /// A turn that ends only when its leader is told.
+    pub(crate) fn none(number: u32) -> Self {
+        Self { number, time_ns: u64::MAX, samples: u64::MAX }
+    }
+}
+
 /// The timing method of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

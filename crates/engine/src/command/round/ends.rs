@@ -31,7 +31,8 @@ const BESIDE_OTHERS: u32 = 4;
 /// The number of the background pairs' turn beside the warm-up: no measured turn has it.
 const WARM_UP: u32 = u32::MAX;
 
-/// The time of the blocks that the background pairs may still have to finish when the measured pair has warmed up.
+/// The time of the blocks that the background pairs may still have to finish when the measured pair has warmed up, if
+/// their messages are not far apart.
 const FIRST_BLOCKS: Duration = Duration::from_secs(1);
 
 /// The number of sessions that open or close their endpoints at once. Their work on the processors is still
@@ -175,8 +176,10 @@ impl<'a> Round<'_, 'a> {
     ) -> Result<Option<OpenRow>, SessionError> {
         let pass = self.pass(slot, length);
         // The turns are planned by the time of a round trip beside the other pairs.
+        let gap = Duration::from_nanos(slot.load.gap_ns().unwrap_or(0.0) as u64);
         let warmed_up = self.open_background(open.member, slot, &pass).and_then(|()| {
-            self.beside_others(open.member, WARM_UP, FIRST_BLOCKS, |session| session.begin(&pass))
+            let blocks = FIRST_BLOCKS + gap;
+            self.beside_others(open.member, WARM_UP, blocks, |session| session.begin(&pass))
         });
         let warmed_up = self.settle(&open, warmed_up)?;
         let Some(round_trip_ns) = outcome.or_noted(open.row, warmed_up) else { return Ok(None) };

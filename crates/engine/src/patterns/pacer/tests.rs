@@ -136,6 +136,17 @@ fn an_interval_follows_the_answer() {
     assert!(pacer.tally().is_none() && pacer.sent >= 1);
 }
 
+/// A pause that is longer than the time of the turn.
+#[test]
+fn each_turn_has_a_message() {
+    let mut pacer = pacer(Load::Interval { pause_ns: 2_000_000 }, 1);
+    for turn in 1..=3 {
+        pacer.begin(1_000_000);
+        assert!(pacer.wait().is_some() && pacer.wait().is_none(), "turn {turn}");
+    }
+    assert_eq!(pacer.sent, 3);
+}
+
 /// A pacer of a trace with a message of 64 bytes after each millisecond, and one of 4 KiB directly after it.
 fn pairs(count: u64) -> Pacer {
     let recorded = (0..count).flat_map(|at| [(at * 1_000_000, 64), (at * 1_000_000, 4096)]);
