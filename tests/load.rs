@@ -12,6 +12,7 @@ use crate::support::{
 
 ipcmark_harness::tests![
     a_rate_is_offered_and_accounted_for,
+    each_trial_has_arrivals_of_its_own,
     a_run_with_an_impossible_rate_ends,
     a_stalled_receiver_makes_messages_late,
     a_stalled_receiver_of_messages_one_way_makes_the_next_blocks_late,
@@ -48,6 +49,20 @@ fn a_rate_is_offered_and_accounted_for() {
                 assert!(offered.elapsed_ns >= 40 * 20_000_000, "{name} {offered:?}");
             }
         }
+    }
+}
+
+/// Every trial once played the same arrivals, so that trials did not show how much they vary. At 400/s, 200 arrivals in
+/// 0.5 s have a standard deviation of 14.
+fn each_trial_has_arrivals_of_its_own() {
+    let words = "run -t pipe,uds-stream -w spin -s 64 -d 500ms --trials 3 --rate 400/s --seed 7 \
+                 --arrivals poisson --format json";
+    for case in &run(words).exits(0).result().cases {
+        let trials = case.trials().iter();
+        let counts: Vec<u64> =
+            trials.map(|trial| trial.offered.as_ref().unwrap().intended).collect();
+        let spread = counts.iter().max().unwrap() - counts.iter().min().unwrap();
+        assert!(counts.len() == 3 && spread >= 4, "{counts:?}");
     }
 }
 

@@ -163,6 +163,8 @@ pub fn requests_of_a_session() -> Value {
         touch: Touch::All,
         warm_up: limit,
         seed: 1,
+        trial: 1,
+        pair: 0,
         silent: 0,
         load: Load::Rate { per_second: 1000, arrivals: Arrivals::Poisson },
         is_thorough: true,

@@ -55,13 +55,15 @@ impl<'a> Background<'a> {
         pass: &Pass,
     ) -> Result<(), SessionError> {
         let n_sends = sessions.sends_to_each(planned, slot.pattern);
+        let mut number = 0;
         self.of_each(|pair| {
+            number += 1;
             let opening = sessions.opening(planned.wait, planned.options.clone(), slot, n_sends)?;
             let request = Request::Open(opening.clone());
             // Kept before the request: after a failure, the leftovers are removed by its number.
             let (_, opened) = pair.open.insert((opening, Vec::new()));
             *opened = pair.session.ask("opening", &request, Duration::ZERO)?;
-            pair.session.begin(pass).map(drop)
+            pair.session.begin(&pass.of_pair(number)).map(drop)
         })
     }
 

@@ -26,8 +26,11 @@ use crate::wire::{Pass, Trace};
 /// A sleeping leader wakes up this long before the intended time.
 const EARLY: Duration = Duration::from_micros(120);
 
-/// The random number stream of the pacer: the schedule of the turns has its own.
-const STREAM: u64 = u64::MAX;
+/// The random number stream of a pair's arrivals in one trial. The upper half has set bits, because the schedule of the
+/// turns has the streams whose numbers are those of the trials.
+fn stream(pass: &Pass) -> u64 {
+    !(u64::from(pass.trial) << 32 | u64::from(pass.pair))
+}
 
 /// A message that may be sent now.
 #[derive(Clone, Copy, Debug)]
@@ -91,7 +94,7 @@ impl Pacer {
     pub(super) fn new(pass: &Pass, wait: Wait) -> Option<Self> {
         pass.load.gap_ns()?;
         let mut random = ChaCha8Rng::seed_from_u64(pass.seed);
-        random.set_stream(STREAM);
+        random.set_stream(stream(pass));
         Some(Self {
             load: pass.load,
             sleeps: wait != Wait::Spin,

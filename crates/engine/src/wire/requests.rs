@@ -49,8 +49,12 @@ pub(crate) struct Pass {
     pub payload: usize,
     pub touch: Touch,
     pub warm_up: TurnLimit,
-    /// The seed of the checked payloads.
+    /// The seed of the checked payloads and of random arrivals.
     pub seed: u64,
+    /// The number of the trial. Rows of one trial have the same random arrivals.
+    pub trial: u32,
+    /// The number of the pair, from 0: pairs have arrivals of their own, so that they do not send at the same moments.
+    pub pair: u32,
     /// The number of followers that answer nothing in the timed part; they are the last ones.
     pub silent: u32,
     /// The load: how messages are offered.
@@ -68,6 +72,11 @@ impl Pass {
         self.trace.as_ref().is_some_and(|trace| trace.fits(self.payload))
     }
 
+    /// The pass of the pair of this number.
+    pub(crate) fn of_pair(&self, pair: u32) -> Self {
+        Self { pair, ..self.clone() }
+    }
+
     /// The pass for followers: they take every message as it comes, and need no trace.
     pub(crate) fn of_followers(&self) -> Self {
         Self { trace: None, ..self.clone() }
@@ -80,8 +89,21 @@ impl Pass {
     pub(crate) fn of(load: Load) -> Self {
         let warm_up = TurnLimit { number: 0, time_ns: 0, samples: 1 };
         let (pattern, touch, trace) = (Pattern::Latency, Touch::All, None);
-        let is_thorough = true;
-        Self { pattern, payload: 64, touch, warm_up, seed: 1, silent: 0, load, is_thorough, trace }
+        let (payload, seed, silent, is_thorough) = (64, 1, 0, true);
+        let (trial, pair) = (1, 0);
+        Self {
+            pattern,
+            payload,
+            touch,
+            warm_up,
+            seed,
+            trial,
+            pair,
+            silent,
+            load,
+            is_thorough,
+            trace,
+        }
     }
 }
 

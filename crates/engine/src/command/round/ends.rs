@@ -205,9 +205,11 @@ impl<'a> Round<'_, 'a> {
             touch: slot.touch,
             warm_up: length.warm_up(),
             seed: self.plan.seed,
+            trial: self.trial,
+            pair: 0,
             silent: self.plan.silent,
             load: slot.load,
-            is_thorough: self.is_first_trial,
+            is_thorough: self.trial == self.plan.first_trial,
             trace: self.plan.trace.clone(),
         }
     }

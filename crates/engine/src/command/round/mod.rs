@@ -74,8 +74,8 @@ pub(crate) struct Round<'r, 'a> {
     /// The placement of the measured pair, then of the background pairs.
     placements: &'r [Placement],
     wait: Wait,
-    /// True in the first trial, in which each row is verified at length.
-    is_first_trial: bool,
+    /// The number of the trial. Each row is verified at length in the first.
+    trial: u32,
     members: Vec<RoundSession<'a>>,
     spent: Spent,
 }
@@ -116,8 +116,7 @@ impl<'r, 'a> Round<'r, 'a> {
         let background = Background::default;
         let member = |planned| RoundSession { planned, session: None, background: background() };
         let (members, spent) = (members.map(member).collect(), Spent::default());
-        let is_first_trial = trial == plan.first_trial;
-        Self { plan, sessions, placements, wait, is_first_trial, members, spent }
+        Self { plan, sessions, placements, wait, trial, members, spent }
     }
 
     /// Measures the rows of a slot that `wants` selects: opens them all, runs their turns, closes them.

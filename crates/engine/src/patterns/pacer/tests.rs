@@ -110,17 +110,32 @@ fn a_queue_at_the_receiver_is_part_of_the_schedule() {
     assert!(pacer.next_ns - next <= longest, "all of the pause");
 }
 
+/// Times between random arrivals, 1 µs on average.
+fn random_gaps(change: impl FnOnce(&mut Pass)) -> Vec<f64> {
+    let load = Load::Rate { per_second: 1_000_000, arrivals: Arrivals::Poisson };
+    let mut pass = Pass::of(load);
+    change(&mut pass);
+    let mut pacer = Pacer::new(&pass, Wait::Block).unwrap();
+    (0..20_000).map(|_| pacer.gap()).collect()
+}
+
 #[test]
 fn random_arrivals_have_the_rate_and_the_seed_repeats_them() {
-    let gaps = |seed| {
-        let load = Load::Rate { per_second: 1_000_000, arrivals: Arrivals::Poisson };
-        let mut pacer = pacer(load, seed);
-        (0..20_000).map(|_| pacer.gap()).collect::<Vec<f64>>()
-    };
-    let (first, mean) = (gaps(1), |gaps: &[f64]| gaps.iter().sum::<f64>() / 20_000.0);
+    let first = random_gaps(|_| ());
+    let mean = first.iter().sum::<f64>() / 20_000.0;
     // The standard error is 7 of 1000; the bound is five of them.
-    assert!((mean(&first) - 1000.0).abs() < 35.0, "{}", mean(&first));
-    assert!(first == gaps(1) && first != gaps(2));
+    assert!((mean - 1000.0).abs() < 35.0, "{mean}");
+    assert!(first == random_gaps(|_| ()) && first != random_gaps(|pass| pass.seed = 2));
+}
+
+#[test]
+fn each_trial_and_each_pair_has_arrivals_of_its_own() {
+    let all = [(1, 0), (2, 0), (1, 1), (2, 1), (1, 2)];
+    let gaps =
+        all.map(|(trial, pair)| random_gaps(|pass| *pass = Pass { trial, ..pass.of_pair(pair) }));
+    for (at, one) in gaps.iter().enumerate() {
+        assert!(gaps[..at].iter().all(|other| other[..100] != one[..100]), "{:?}", all[at]);
+    }
 }
 
 #[test]
