@@ -21,10 +21,14 @@ use ipcmark_results::{Arrivals, Load};
 use ipcmark_transport::{Error, Wait};
 
 use super::probe::PROBE_TIMEOUT;
-use crate::wire::{Pass, Trace};
+use crate::wire::{MOST_RECORDED, Pass, Trace};
 
 /// A sleeping leader wakes up this long before the intended time.
 const EARLY: Duration = Duration::from_micros(120);
+
+/// The last messages of a schedule may be sent this late. A trace ends with a message, which is late if the one before
+/// has just been sent.
+const GRACE: Duration = Duration::from_millis(10);
 
 /// The random number stream of a pair's arrivals in one trial. The upper half has set bits, because the schedule of the
 /// turns has the streams whose numbers are those of the trials.
@@ -134,7 +138,12 @@ impl Pacer {
 
     /// True if the turn has another message.
     pub(super) fn has_next(&self) -> bool {
-        self.next_ns as u64 <= self.until_ns && now_ns() <= self.until_ns
+        self.next_ns as u64 <= self.until_ns && now_ns() <= self.deadline_ns()
+    }
+
+    /// What is due may be sent until this time.
+    fn deadline_ns(&self) -> u64 {
+        self.until_ns.saturating_add(GRACE.as_nanos() as u64)
     }
 
     /// A probe, or its preparation, begins: if no message waits for it, its time is left out of the schedule.
@@ -182,7 +191,7 @@ impl Pacer {
         }
         let intended_ns = self.next_ns as u64;
         let is_first = self.sent == self.sent_before;
-        if !is_first && (intended_ns > self.until_ns || now > self.until_ns) {
+        if !is_first && (intended_ns > self.until_ns || now > self.deadline_ns()) {
             return None;
         }
         let start_ns = if now > intended_ns { now } else { self.sleep_until(intended_ns, now) };
@@ -233,38 +242,47 @@ impl Pacer {
     }
 
     /// Ends the turn. Reports messages that were due and not sent, at most `most`, to `unsent`: the time that they
-    /// waited until the end, and their number.
-    pub(super) fn end(&mut self, most: u64, mut unsent: impl FnMut(u64, u64)) {
-        let end = if most > 0 && self.is_open() { self.until_ns } else { now_ns() };
+    /// have waited, and their number.
+    pub(super) fn end(&mut self, most: u64, unsent: impl FnMut(u64, u64)) {
+        let now = now_ns();
+        let count = if self.is_open() { self.leave_unsent(now, most, unsent) } else { 0 };
+        // The schedule lasts until its end if everything was sent, even if the last message was due before.
+        let is_complete = self.is_open() && most > 0 && count == 0;
+        let end = if is_complete { self.until_ns } else { now };
         self.elapsed_ns += end.saturating_sub(self.began_ns);
-        let Some(gap) = self.load.gap_ns().filter(|_| self.is_open()) else { return };
-        if self.trace.is_some() {
-            return self.end_trace(end, most, unsent);
-        }
-        let left = (end as f64 - self.next_ns) / gap;
-        let count = if left < 0.0 { 0 } else { most.min(left as u64 + 1) };
-        // Evenly spread between the first, which waited longest, and the end: in steps, because there can be
-        // billions.
-        let steps = count.min(MOST_STEPS);
-        for step in 0..steps {
-            let (from, to) = (count * step / steps, count * (step + 1) / steps);
-            let waited = end as f64 - self.next_ns - gap * from as f64;
-            unsent(waited.max(0.0) as u64, to - from);
-        }
         self.unsent += count;
         self.late += count;
     }
 
-    /// The same for a trace, whose messages are not evenly spread.
-    fn end_trace(&mut self, end: u64, most: u64, mut unsent: impl FnMut(u64, u64)) {
+    /// The number of messages that were due and not sent.
+    fn leave_unsent(&mut self, now: u64, most: u64, mut unsent: impl FnMut(u64, u64)) -> u64 {
+        let recorded = self.trace.as_ref().map_or(0, |_| most.min(MOST_RECORDED as u64));
         let mut count = 0;
-        while count < most && self.next_ns <= end as f64 {
-            unsent((end as f64 - self.next_ns) as u64, 1);
+        while count < recorded && self.next_ns <= self.until_ns as f64 {
+            unsent(self.waited_ns(now, 0.0), 1);
             self.next_ns += self.gap();
             count += 1;
         }
-        self.unsent += count;
-        self.late += count;
+        count + self.leave_evenly(now, most - count, unsent)
+    }
+
+    /// The same for messages that are evenly spread, as those of many repetitions of a trace are: in steps, because
+    /// there can be billions.
+    fn leave_evenly(&self, now: u64, most: u64, mut unsent: impl FnMut(u64, u64)) -> u64 {
+        let gap = self.load.gap_ns().unwrap_or(1.0);
+        let left = (self.until_ns as f64 - self.next_ns) / gap;
+        let count = if left < 0.0 { 0 } else { most.min(left as u64 + 1) };
+        let steps = count.min(MOST_STEPS);
+        for step in 0..steps {
+            let (from, to) = (count * step / steps, count * (step + 1) / steps);
+            unsent(self.waited_ns(now, gap * from as f64), to - from);
+        }
+        count
+    }
+
+    /// The time for which a message has waited that is due this long after the next.
+    fn waited_ns(&self, now: u64, after_ns: f64) -> u64 {
+        (now as f64 - self.next_ns - after_ns).max(0.0) as u64
     }
 
     /// The number of messages in a block of this duration: if they are far apart a few of them, unless that takes

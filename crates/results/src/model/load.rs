@@ -63,12 +63,12 @@ pub enum Arrivals {
 pub struct Offered {
     /// Messages whose intended time came.
     pub intended: u64,
-    /// Those of them that were sent before the end. The others count as answered at the end, which is less than their
-    /// real time would have been.
+    /// Those of them that were sent, at most 10 ms after the end. The others count as answered then, which is less than
+    /// their real time would have been.
     pub sent: u64,
     /// Messages that could not be sent at their time, because the one before was not answered yet, or never.
     pub late: u64,
-    /// Length of the schedule.
+    /// Length of the schedule; until then if messages were not sent.
     pub elapsed_ns: u64,
     /// Times from the actual send to the last answer.
     pub service_ns: Times,

@@ -26,7 +26,8 @@ fn every_message_has_its_intended_time() {
     pacer.end(u64::MAX, |_, _| ());
     let tally = pacer.tally().unwrap();
     assert_eq!(tally.sent + tally.unsent, 20, "{tally:?}");
-    assert_eq!((tally.elapsed_ns, due.len() as u64), (20_000_000, tally.sent));
+    assert_eq!(due.len() as u64, tally.sent);
+    assert!(tally.elapsed_ns == 20_000_000 || tally.unsent > 0, "{tally:?}");
 }
 
 /// A closed loop would send the next message one period after the stall, and count none as late.
@@ -45,21 +46,26 @@ fn a_stall_makes_the_messages_late_that_were_due_in_it() {
     assert!(waited[999] >= 90_000 || waited.is_sorted_by(|a, b| a >= b));
 }
 
+fn await_deadline(pacer: &Pacer) {
+    while now_ns() <= pacer.deadline_ns() {}
+}
+
 #[test]
 fn unsent_messages_are_counted_at_the_end_in_few_steps() {
     let mut pacer = rate(100_000_000, Arrivals::Fixed);
     pacer.begin(50_000_000);
     assert!(pacer.wait().is_some());
-    while now_ns() <= pacer.until_ns {}
+    await_deadline(&pacer);
     assert!(pacer.wait().is_none() && !pacer.has_next());
     let mut steps = Vec::new();
     pacer.end(u64::MAX, |waited, count| steps.push((waited, count)));
     let Tally { sent, unsent, late, elapsed_ns } = pacer.tally().unwrap();
-    assert_eq!((sent, elapsed_ns), (1, 50_000_000));
+    assert!(sent == 1 && elapsed_ns > 60_000_000, "{elapsed_ns}");
     assert!(late - unsent <= sent, "{late} {unsent}");
     assert!((sent + unsent).abs_diff(5_000_000) <= 1, "{unsent}");
     assert!(steps.len() == 1000 && steps.iter().map(|(_, count)| count).sum::<u64>() == unsent);
-    assert!(steps.is_sorted_by(|a, b| a.0 > b.0) && steps[0].0 > 49_000_000, "{:?}", steps[0]);
+    assert!(steps.is_sorted_by(|a, b| a.0 > b.0) && steps[0].0 > 59_000_000, "{:?}", steps[0]);
+    assert!(steps[999].0 > GRACE.as_nanos() as u64, "{:?} was not sent in time", steps[999]);
 }
 
 #[test]
@@ -184,16 +190,48 @@ fn a_trace_is_played_at_its_times_with_its_sizes() {
     }
 }
 
+/// The last one is due at the end of the trace and directly after another, so it was never sent in time.
+#[test]
+fn all_messages_of_a_trace_are_sent() {
+    let sent = || {
+        let mut pacer = pairs(2);
+        let Load::Trace { span_ns, .. } = pacer.load else { panic!("it is a trace") };
+        pacer.begin(span_ns);
+        let sent = std::iter::from_fn(|| pacer.wait()).count();
+        pacer.end(u64::MAX, |_, _| ());
+        assert!(sent < 4 || pacer.tally().unwrap().elapsed_ns == span_ns);
+        sent
+    };
+    // A busy machine can be later than the grace.
+    assert!((0..100).any(|_| sent() == 4));
+}
+
 #[test]
 fn unsent_messages_of_a_trace_wait_from_their_own_times() {
     let mut pacer = pairs(10);
     pacer.begin(3_700_000);
     assert!(pacer.wait().is_some());
-    while now_ns() <= pacer.until_ns {}
+    await_deadline(&pacer);
     let mut waited = Vec::new();
     pacer.end(u64::MAX, |waited_ns, count| waited.push((waited_ns / 1_000, count)));
     assert_eq!(pacer.tally().unwrap().unsent, waited.len() as u64);
     // The first pair is due after the mean gap, 0.47 ms.
     let [first, second, third] = waited[..3] else { panic!("{waited:?}") };
     assert!(first.0 - second.0 == 1000 && second == third, "{waited:?}");
+    assert!(waited.iter().all(|(waited_us, _)| *waited_us >= 10_000), "{waited:?}");
+}
+
+/// A trace can be short, dense and repeated for an hour.
+#[test]
+fn unsent_messages_of_a_trace_are_counted_in_bounded_time() {
+    let trace = Trace::new(vec![(0, 64), (1, 64)]).unwrap();
+    let pass = Pass::of(trace.load());
+    let mut pacer = Pacer::new(&Pass { trace: Some(trace), ..pass }, Wait::Spin).unwrap();
+    pacer.begin(3_600_000_000_000);
+    pacer.began_ns -= 3_600_000_000_000;
+    (pacer.next_ns, pacer.until_ns) = (pacer.began_ns as f64, now_ns());
+    let (mut calls, mut unsent) = (0, 0);
+    pacer.end(u64::MAX, |_, count| (calls, unsent) = (calls + 1, unsent + count));
+    assert!(calls <= MOST_RECORDED as u64 + MOST_STEPS, "{calls}");
+    assert!(unsent >= 3_600_000_000_000, "one each nanosecond, not {unsent}");
 }
