@@ -3,6 +3,7 @@
 use std::{fs, process::Command, thread, time::Duration};
 
 use ipcmark_results::{Carrier, Load, Offered, Status, decode};
+use ipcmark_transport::Wait;
 use libc::{SIGCONT, SIGSTOP};
 
 use crate::support::{
@@ -44,6 +45,10 @@ fn a_rate_is_offered_and_accounted_for() {
             assert!(trial.times_ns.max >= offered.service_ns.max, "{name} {offered:?}");
             assert!(trial.blocks.clock_free.iter().all(|clock_free| !clock_free));
             assert!(trial.session.turns_ns >= offered.elapsed_ns, "{name}");
+            let ends = trial.session.processes.iter().flat_map(|process| &process.ends);
+            let pauses: u64 = ends.map(|end| end.thread.pauses).sum();
+            assert_eq!(pauses > 0, case.identity.wait == Wait::Block, "{name} {pauses}");
+            assert!(pauses <= offered.sent, "{name} {pauses}");
             if arrivals == "fixed" {
                 // The first message is due after one gap, and none is sent before its time.
                 assert!(offered.elapsed_ns >= 40 * 20_000_000, "{name} {offered:?}");

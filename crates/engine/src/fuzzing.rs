@@ -191,7 +191,8 @@ pub fn replies_of_a_session() -> Value {
         process: "ipcmark-leader".into(),
     };
     let mapping = Mapping { id: "00:01 7".into(), bytes: 4096, name: "/dev/shm/x".into() };
-    let thread = ThreadCosts { cpu_ns: 2000, run_delay_ns: 10, sleeps: 1, idles: Some(1) };
+    let thread =
+        ThreadCosts { cpu_ns: 2000, run_delay_ns: 10, sleeps: 1, pauses: 1, idles: Some(1) };
     let traffic = Traffic { sent: 40, received: 40 };
     let costs = Costs { cpu_ns: 3000, user_ns: 2000, system_ns: 1000, ..Costs::default() };
     let follower = FollowerReport { traffic, costs: Some(costs), thread };

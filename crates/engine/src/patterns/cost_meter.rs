@@ -4,6 +4,17 @@ use ipcmark_machine::{clock, idle::IdleCount};
 
 use crate::wire::{Costs, ThreadCosts};
 
+/// The costs of a leader that waits until its next message is due. They are not the transport's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Pauses {
+    /// The number of times that it slept; each is a voluntary context switch.
+    pub sleeps: u64,
+    /// CPU time in the kernel for these sleeps.
+    pub sleeping_ns: u64,
+    /// CPU time of polling the clock.
+    pub polled_ns: u64,
+}
+
 /// The costs of a process and its measuring thread in its turns, without probes, and the idle costs between turns.
 #[derive(Default)]
 pub(super) struct CostMeter {
@@ -14,6 +25,8 @@ pub(super) struct CostMeter {
     began_ns: u64,
     /// CPU time since `start` of probes and of other work that is not the transport's.
     probes_ns: u64,
+    /// The sleeps since `start` until messages were due.
+    pauses: Pauses,
     total: Costs,
     /// The thread's costs when it entered its loop, and the CPU time of all other threads.
     thread_start: Option<(ThreadCosts, u64)>,
@@ -53,7 +66,7 @@ impl CostMeter {
     /// Begins a turn.
     pub(super) fn start(&mut self) {
         self.wake();
-        self.probes_ns = 0;
+        (self.probes_ns, self.pauses) = (0, Pauses::default());
         self.start = Some(Costs::now());
         self.began_ns = clock::now_ns();
         self.thread_start = Some((self.thread_now(), others_cpu_ns()));
@@ -63,7 +76,10 @@ impl CostMeter {
     pub(super) fn stop_thread(&mut self) {
         if let Some((start, others_ns)) = self.thread_start.take() {
             self.other_threads_ns += others_cpu_ns().saturating_sub(others_ns);
-            self.thread.add(&start, &self.thread_now());
+            let mut now = self.thread_now();
+            now.sleeps = now.sleeps.saturating_sub(self.pauses.sleeps);
+            self.thread.add(&start, &now);
+            self.thread.pauses += self.pauses.sleeps;
         }
     }
 
@@ -71,8 +87,11 @@ impl CostMeter {
     pub(super) fn stop(&mut self) -> bool {
         let Some(start) = self.start.take() else { return false };
         let mut turn = Costs::since(&start);
-        turn.cpu_ns = turn.cpu_ns.saturating_sub(self.probes_ns);
+        let Pauses { sleeps, sleeping_ns, .. } = self.pauses;
+        turn.cpu_ns = turn.cpu_ns.saturating_sub(self.probes_ns + sleeping_ns);
         turn.user_ns = turn.user_ns.saturating_sub(self.probes_ns);
+        turn.system_ns = turn.system_ns.saturating_sub(sleeping_ns);
+        turn.switches.voluntary = turn.switches.voluntary.saturating_sub(sleeps);
         turn.turns_ns = clock::now_ns() - self.began_ns;
         self.total.add(&turn);
         self.stopped = Some((clock::now_ns(), others_cpu_ns()));
@@ -92,6 +111,12 @@ impl CostMeter {
         self.probes_ns += cpu_ns;
     }
 
+    /// Excludes the pauses of the turn.
+    pub(super) fn leave_out_pauses(&mut self, pauses: Pauses) {
+        self.leave_out(pauses.polled_ns);
+        self.pauses = pauses;
+    }
+
     /// The costs of all turns, of the process and of its measuring thread.
     pub(super) fn total(self) -> (Costs, ThreadCosts) {
         let other_threads_ns = self.other_threads_ns;
@@ -102,7 +127,11 @@ impl CostMeter {
 
 #[cfg(test)]
 mod tests {
+    use ipcmark_results::{Arrivals, Load};
+    use ipcmark_transport::Wait;
+
     use super::*;
+    use crate::{patterns::pacer::Pacer, wire::Pass};
 
     fn spin() {
         let begin = clock::thread_cpu_ns();
@@ -152,6 +181,42 @@ mod tests {
         assert!(meter.stop());
         let all_ns = clock::process_cpu_ns() - begin_ns;
         assert!(meter.total().0.other_threads_ns + 4_900_000 <= all_ns);
+    }
+
+    #[test]
+    fn sleeps_until_messages_are_due_are_counted_apart() {
+        let load = Load::Rate { per_second: 1000, arrivals: Arrivals::Fixed };
+        let mut pacer = Pacer::new(&Pass::of(load), Wait::Block).unwrap();
+        let mut meter = CostMeter::new();
+        meter.start();
+        let before = ThreadCosts::sleeps_so_far();
+        pacer.begin(u64::MAX);
+        assert_eq!((0..50).filter_map(|_| pacer.wait()).count(), 50);
+        let sleeps = ThreadCosts::sleeps_so_far() - before;
+        let pauses = pacer.take_pauses();
+        // A busy machine can be late for some of them.
+        assert!(pauses.sleeps > 0 && pauses.sleeps <= sleeps, "{pauses:?} of {sleeps}");
+        assert_eq!(pacer.take_pauses(), Pauses::default());
+        meter.leave_out_pauses(pauses);
+        meter.stop_thread();
+        assert!(meter.stop());
+        assert_eq!(meter.thread.pauses, pauses.sleeps);
+        // Nothing else in this thread sleeps.
+        assert!(meter.thread.sleeps < pauses.sleeps, "{:?}", meter.thread);
+    }
+
+    #[test]
+    fn pauses_cost_neither_time_in_the_kernel_nor_switches() {
+        let mut meter = CostMeter::new();
+        meter.start();
+        let pauses = Pauses { sleeps: u64::MAX, sleeping_ns: u64::MAX / 2, polled_ns: 7 };
+        meter.leave_out_pauses(pauses);
+        assert_eq!(meter.probes_ns, 7);
+        assert!(meter.stop());
+        let costs = &meter.total;
+        assert_eq!((costs.cpu_ns, costs.system_ns, costs.switches.voluntary), (0, 0, 0));
+        meter.start();
+        assert_eq!(meter.pauses, Pauses::default(), "each turn has its own");
     }
 
     #[test]

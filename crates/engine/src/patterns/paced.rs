@@ -8,6 +8,7 @@ use ipcmark_transport::Error;
 
 use super::{
     blocks::{BlockLoop, BlockRecorder, IsOver, MOST_SAMPLES, Probe, place},
+    cost_meter::Pauses,
     pacer::{Due, Pacer, Sent, Tally},
     probe::Distance,
 };
@@ -32,9 +33,9 @@ impl Paced {
         Self { pacer, sent, service: new(), delay: new(), unsent: new() }
     }
 
-    /// Returns the CPU time spent waiting for the next message's time, since the last call.
-    pub(super) fn take_polled_ns(&mut self) -> u64 {
-        self.pacer.take_polled_ns()
+    /// Returns the costs of waiting for the times of messages since the last call.
+    pub(super) fn take_pauses(&mut self) -> Pauses {
+        self.pacer.take_pauses()
     }
 
     /// One turn: blocks between probes until the schedule is over, or until `is_over`.

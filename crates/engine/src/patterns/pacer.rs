@@ -8,7 +8,8 @@
 //!
 //! A leader that sleeps between its messages would wake up later than intended, by the latency of the timer and of
 //! the processor's sleep state, which are not the transport's. So it wakes up early and polls the clock for the
-//! rest; the CPU time of that polling is left out of the costs.
+//! rest. The sleeps, their CPU time and that of the polling are left out of the costs. Nothing is read between the wake-up
+//! and the send but the clock, unless there is time for it.
 
 use std::{hint::spin_loop, time::Duration};
 
@@ -16,15 +17,18 @@ use chacha20::{
     ChaCha8Rng,
     rand_core::{Rng, SeedableRng},
 };
-use ipcmark_machine::clock::now_ns;
+use ipcmark_machine::clock::{now_ns, thread_cpu_ns};
 use ipcmark_results::{Arrivals, Load};
 use ipcmark_transport::{Error, Wait};
 
-use super::probe::PROBE_TIMEOUT;
+use super::{cost_meter::Pauses, probe::PROBE_TIMEOUT};
 use crate::wire::{MOST_RECORDED, Pass, Trace};
 
 /// A sleeping leader wakes up this long before the intended time.
 const EARLY: Duration = Duration::from_micros(120);
+
+/// A leader that sleeps polls the clock for a shorter time: such a sleep could be over before it begins.
+const SHORTEST_SLEEP: Duration = Duration::from_micros(10);
 
 /// The last messages of a schedule may be sent this late. A trace ends with a message, which is late if the one before
 /// has just been sent.
@@ -89,8 +93,8 @@ pub(super) struct Pacer {
     /// Total duration of past turns.
     elapsed_ns: u64,
     began_ns: u64,
-    /// CPU time spent polling the clock, if endpoints sleep.
-    polled_ns: u64,
+    /// The costs of waiting for the next message's time, if endpoints sleep.
+    pauses: Pauses,
 }
 
 impl Pacer {
@@ -116,7 +120,7 @@ impl Pacer {
             unsent: 0,
             elapsed_ns: 0,
             began_ns: 0,
-            polled_ns: 0,
+            pauses: Pauses::default(),
         })
     }
 
@@ -210,16 +214,30 @@ impl Pacer {
     /// Returns the time at which it is awake: `at_ns`, or as soon after it as the processor became available.
     fn sleep_until(&mut self, at_ns: u64, now: u64) -> u64 {
         let early = at_ns.saturating_sub(EARLY.as_nanos() as u64);
-        let awake = if self.sleeps && early > now { sleep_until(early) } else { now };
+        let is_long = early > now + SHORTEST_SLEEP.as_nanos() as u64;
+        let awake = if self.sleeps && is_long { self.sleep_until_early(early, at_ns) } else { now };
         let mut now = awake;
         while now < at_ns {
             spin_loop();
             now = now_ns();
         }
         if self.sleeps {
-            self.polled_ns += now - awake;
+            self.pauses.polled_ns += now - awake;
         }
         now
+    }
+
+    /// Sleeps until `early_ns`; returns the time after that. If it wakes up too late for `at_ns`, its CPU time is not
+    /// known: a system call would delay the message.
+    fn sleep_until_early(&mut self, early_ns: u64, at_ns: u64) -> u64 {
+        let cpu_ns = thread_cpu_ns();
+        let awake = sleep_until(early_ns);
+        self.pauses.sleeps += 1;
+        if awake >= at_ns {
+            return awake;
+        }
+        self.pauses.sleeping_ns += thread_cpu_ns() - cpu_ns;
+        now_ns()
     }
 
     /// The time between the next message and the one after it.
@@ -293,9 +311,9 @@ impl Pacer {
         (length_ns.max(few) / gap).ceil().clamp(1.0, 1e9) as usize
     }
 
-    /// Returns the CPU time spent polling the clock since the last call.
-    pub(super) fn take_polled_ns(&mut self) -> u64 {
-        std::mem::take(&mut self.polled_ns)
+    /// Returns the costs of waiting for the times of messages since the last call.
+    pub(super) fn take_pauses(&mut self) -> Pauses {
+        std::mem::take(&mut self.pauses)
     }
 
     /// The counts of messages; nothing if they have no intended time.

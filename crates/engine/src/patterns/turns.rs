@@ -124,7 +124,7 @@ impl Leading<'_> {
             }
         }
         if let Some(paced) = paced {
-            self.meter.leave_out(paced.take_polled_ns());
+            self.meter.leave_out_pauses(paced.take_pauses());
         }
         self.meter.leave_out(ends.take_aside_ns());
         self.meter.stop_thread();

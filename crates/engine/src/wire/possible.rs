@@ -174,7 +174,8 @@ impl CallCosts {
 
 impl ThreadCosts {
     fn is_possible(&self, most: u64) -> bool {
-        let figures = [self.cpu_ns, self.run_delay_ns, self.sleeps, self.idles.unwrap_or(0)];
+        let Self { cpu_ns, run_delay_ns, sleeps, pauses, idles } = *self;
+        let figures = [cpu_ns, run_delay_ns, sleeps, pauses, idles.unwrap_or(0)];
         figures.into_iter().all(|figure| figure <= most)
     }
 }
@@ -282,7 +283,7 @@ mod tests {
 
     #[test]
     fn impossible_reports_of_a_leader_are_rejected() {
-        let lies: [fn(&mut LeaderReport); 24] = [
+        let lies: [fn(&mut LeaderReport); 25] = [
             |report| report.blocks[1].samples = 1001,
             |report| report.blocks[1].sleeps = None,
             |report| report.samples[1] = SampleGroup { awake: false, ..group(None) },
@@ -316,6 +317,7 @@ mod tests {
             |report| report.costs.cpu_ns = u64::MAX,
             |report| report.costs.faults.minor = u64::MAX,
             |report| report.thread.sleeps = u64::MAX,
+            |report| report.thread.pauses = u64::MAX,
             |report| {
                 let cycles = u64::MAX;
                 report.costs.processor = Some(ProcessorCosts { cycles, ..Default::default() });

@@ -201,8 +201,10 @@ pub(crate) struct ThreadCosts {
     pub cpu_ns: u64,
     /// Time in which it was ready and waited for a processor.
     pub run_delay_ns: u64,
-    /// The number of times that it slept.
+    /// The number of times that it slept, without pauses.
     pub sleeps: u64,
+    /// The number of times that it slept until its next message was due.
+    pub pauses: u64,
     /// The number of times that its processor went idle; none if the kernel does not count or it was not pinned.
     pub idles: Option<u64>,
 }

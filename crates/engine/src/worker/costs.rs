@@ -153,7 +153,7 @@ impl ThreadCosts {
     pub(crate) fn now() -> Self {
         let time = ThreadTime::own().unwrap_or_default();
         let (cpu_ns, sleeps) = (clock::thread_cpu_ns(), Self::sleeps_so_far());
-        Self { cpu_ns, run_delay_ns: time.run_delay_ns, sleeps, idles: None }
+        Self { cpu_ns, run_delay_ns: time.run_delay_ns, sleeps, ..Self::default() }
     }
 
     /// The number of times that the calling thread has gone to sleep: the only part that costs a single system call.

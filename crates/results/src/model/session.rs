@@ -204,12 +204,21 @@ pub struct ThreadRecord {
     pub cpu_ns: u64,
     /// Time in which it was ready to run and waited for a processor, as the kernel counts it; 0 if the kernel does not.
     pub run_delay_ns: u64,
-    /// The number of times that it went to sleep.
+    /// The number of times that it went to sleep, without pauses.
     pub sleeps: u64,
-    /// The number of times that its processor went idle: less if what it slept for came at once. Absent if the kernel does
+    /// The number of times that it slept until its next message was due, of a load that pauses. They are not among the
+    /// context switches of its process either, and their CPU time is not among its costs.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pauses: u64,
+    /// The number of times that its processor went idle: less if what it slept for came at once, more if it
+    /// paused. Absent if the kernel does
     /// not count, or if it was not pinned to one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idles: Option<u64>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Context switches of a process.

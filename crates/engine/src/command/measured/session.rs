@@ -198,8 +198,8 @@ fn working_set(set: WorkingSetReport, payload: usize) -> WorkingSet {
 }
 
 fn end(role: Role, cpu: Option<u32>, traffic: Traffic, thread: &ThreadCosts) -> EndRecord {
-    let ThreadCosts { cpu_ns, run_delay_ns, sleeps, idles } = *thread;
-    let thread = ThreadRecord { cpu_ns, run_delay_ns, sleeps, idles };
+    let ThreadCosts { cpu_ns, run_delay_ns, sleeps, pauses, idles } = *thread;
+    let thread = ThreadRecord { cpu_ns, run_delay_ns, sleeps, pauses, idles };
     EndRecord { role, cpu, sent: traffic.sent, received: traffic.received, thread }
 }
 
