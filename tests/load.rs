@@ -205,6 +205,8 @@ fn invalid_traces_are_rejected_with_the_reason() {
         ("time,size\n1,64\n", "", "it has 1 messages"),
         ("when,what\n1,64\n", "", "no column time"),
         ("time,size\n1,64\n2,many\n", "", "in line 3, 'many' is not a number of bytes"),
+        ("time,size\n0,64\n1700000000,64\n", "", "the trace lasts 107years"),
+        ("time,size\n1,64\n2,64\n", "-d 100ms", "are 1s apart on average"),
         ("time,size\n1,64\n2,64\n", "-p throughput", "sends as fast as it goes"),
         ("time,size\n1,64\n2,64\n", "--rate 10/s", "cannot be used with"),
         ("time,size\n1,64\n2,64\n", "-s 64", "cannot be used with"),

@@ -1,11 +1,11 @@
 //! Trace files: the messages that an application sent, one per line, with time and size.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use csv::{ReaderBuilder, StringRecord, Trim};
 use ipcmark_engine::{MOST_RECORDED, Trace};
 
-use super::text_file;
+use super::{text_file, values::LONGEST_TRIAL};
 
 /// The columns that can hold the times, and their units in nanoseconds.
 const TIMES: [(&str, i128); 5] = [
@@ -33,6 +33,32 @@ pub(crate) fn read(path: &Path) -> Result<Trace, String> {
             "cannot play the trace {name}: {why}; its lines are time,size as in examples/trace.csv"
         )
     })
+}
+
+/// The length of a trial: all of the trace, or `duration` of it. An error if that is longer than a trial may be, or ends
+/// before the first message, which comes after the mean time between two: then a line has probably a wrong time.
+pub(crate) fn length(trace: &Trace, duration: Option<Duration>) -> Result<Duration, String> {
+    let span = Duration::from_nanos(trace.span_ns());
+    let mean = Duration::from_nanos(trace.load().gap_ns().unwrap_or(0.0) as u64);
+    let text = |time: Duration| humantime::format_duration(whole_seconds(time)).to_string();
+    match duration {
+        None if span > LONGEST_TRIAL => Err(format!(
+            "the trace lasts {}, and a trial at most 1h: correct its times, or play a part of it with --duration",
+            text(span)
+        )),
+        Some(duration) if duration < mean => Err(format!(
+            "the messages of the trace are {} apart on average, so that a trial of {} ends before the first: correct \
+             its times, or choose a longer --duration",
+            text(mean),
+            text(duration)
+        )),
+        _ => Ok(duration.unwrap_or(span)),
+    }
+}
+
+/// The same time without fractions of a second, if it is longer.
+fn whole_seconds(time: Duration) -> Duration {
+    if time.as_secs() > 0 { Duration::from_secs(time.as_secs()) } else { time }
 }
 
 fn parse(text: &str) -> Result<Trace, String> {
@@ -122,6 +148,24 @@ mod tests {
         assert!(
             ["", ".", "-", "1e3", "1.2.3", "+1"].iter().all(|text| decimal_ns(text, 1).is_none())
         );
+    }
+
+    /// One line without a time of day among others with one.
+    #[test]
+    fn a_trial_is_no_longer_than_an_hour() {
+        let hours = |hours: u64| Duration::from_secs(3600 * hours);
+        let played = |text: &str, duration| length(&parse(text).unwrap(), duration);
+        let stray = "time,size\n0,64\n1700000000,64\n1700000001,64\n";
+        let why = played(stray, None).unwrap_err();
+        assert!(why.contains("lasts 80years") && why.contains("--duration"), "{why}");
+        let why = played(stray, Some(hours(1))).unwrap_err();
+        assert!(why.contains("26years") && why.contains("a trial of 1h ends before"), "{why}");
+        let long = "time,size\n0,64\n2700,64\n5400,64\n";
+        assert!(played(long, None).unwrap_err().contains("lasts 2h 15m,"));
+        assert_eq!(played(long, Some(hours(1))), Ok(hours(1)));
+        assert_eq!(played("time,size\n0,64\n1800,64\n", None), Ok(hours(1)));
+        let short = played("time_ms,size\n0,64\n500,64\n", Some(Duration::from_millis(200)));
+        assert!(short.unwrap_err().contains("500ms apart on average, so that a trial of 200ms"));
     }
 
     #[test]

@@ -22,9 +22,12 @@ fn time(
     }
 }
 
+/// The longest time for one trial of a row.
+pub(crate) const LONGEST_TRIAL: Duration = Duration::from_secs(3600);
+
 /// A time with its unit.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    time(text, "200ms or 2s", Duration::from_millis(1)..=Duration::from_secs(3600), "1ms and 1h")
+    time(text, "200ms or 2s", Duration::from_millis(1)..=LONGEST_TRIAL, "1ms and 1h")
 }
 
 /// A time for a whole run.

@@ -253,8 +253,8 @@ fn plan_request(arguments: &RunArguments, selection: &Selection) -> Result<PlanR
     let counted = arguments.round_trips.map(Length::RoundTrips);
     let words = arguments.waits.as_deref().unwrap_or_default();
     let trace = arguments.trace.as_deref().map(trace_file::read).transpose()?;
-    let span = trace.as_ref().map(|trace| Duration::from_nanos(trace.span_ns()));
-    let time = arguments.duration.or(span).map(Length::Time);
+    let played = trace.as_ref().map(|trace| trace_file::length(trace, arguments.duration));
+    let time = played.transpose()?.or(arguments.duration).map(Length::Time);
     Ok(PlanRequest {
         transports: selection.transports.clone(),
         patterns: patterns(arguments),
