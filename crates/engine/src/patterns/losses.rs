@@ -66,7 +66,16 @@ pub(super) struct Losses {
 impl Losses {
     /// The loss timeout for the next answer.
     pub(super) fn loss_timeout(&self, wait: Wait) -> LossTimeout {
-        LossTimeout { lasts: LOSS_AFTER * (1 << self.doublings), ..LossTimeout::new(wait) }
+        LossTimeout { lasts: self.patience(), ..LossTimeout::new(wait) }
+    }
+
+    fn patience(&self) -> Duration {
+        LOSS_AFTER * (1 << self.doublings)
+    }
+
+    /// The time for which the next answer is waited for.
+    pub(super) fn patience_ns(&self) -> u64 {
+        self.patience().as_nanos() as u64
     }
 
     /// Resets the counts, but keeps what was learned about the answer times.
@@ -163,6 +172,7 @@ mod tests {
             losses.came_late();
         }
         assert_eq!(lasts(&losses), LOSS_AFTER * 16);
+        assert_eq!(losses.patience_ns(), 1_600_000_000);
         losses.restart();
         assert_eq!((losses.count, losses.late, lasts(&losses)), (0, 0, LOSS_AFTER * 16));
     }

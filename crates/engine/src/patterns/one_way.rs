@@ -53,6 +53,28 @@ impl PatternLoops for OneWay {
     }
 }
 
+/// The arrivals of a block's messages by the sender's clock.
+struct Arrivals {
+    /// None for a lost message.
+    at_ns: Vec<Option<u64>>,
+    /// What had not arrived by then is lost.
+    until_ns: u64,
+    /// The least time for which a lost message counts as waited for: less has been waited if nobody answers.
+    patience_ns: u64,
+}
+
+impl Arrivals {
+    fn lost(&self) -> u64 {
+        self.at_ns.iter().filter(|at_ns| at_ns.is_none()).count() as u64
+    }
+
+    /// The time until which a message counts that was sent at `start_ns`.
+    fn end_ns(&self, at: usize, start_ns: u64) -> u64 {
+        let given_up_ns = self.until_ns.max(start_ns + self.patience_ns);
+        self.at_ns[at].unwrap_or(given_up_ns).max(start_ns)
+    }
+}
+
 struct Sender<'a, E, T, const RELIABLE: bool> {
     ends: LatencyLeader<'a, E, T, RELIABLE>,
     collector: Collector,
@@ -91,9 +113,10 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
         self.ends.certainly(begin(0))?;
         let most = slots.len().min(wanted as usize).min(MOST_MARKS);
         let count = self.answered(most, length_ns)?;
-        let (arrivals, _) = self.arrivals(count)?;
+        let arrivals = self.arrivals(count)?;
         for (at, slot) in slots[..count].iter_mut().enumerate() {
-            *slot = arrivals[at].saturating_sub(self.stamps[at][0]);
+            let start_ns = self.stamps[at][0];
+            *slot = arrivals.end_ns(at, start_ns) - start_ns;
         }
         self.keep_calls(count);
         self.keep_round_trips(count);
@@ -119,15 +142,17 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
             // Its answer shows that everything before it has arrived, or never will.
             self.ends.certainly(0)?;
         }
-        let (arrivals, lost) = self.arrivals(count)?;
+        let mut arrivals = self.arrivals(count)?;
         if pacer.is_open() {
+            let lost = arrivals.lost();
             self.ends.count_lost(lost);
             (self.unanswered, self.lost) = (self.unanswered + count as u64, self.lost + lost);
+            arrivals.patience_ns = self.ends.losses.patience_ns();
         }
-        for (slot, arrival) in slots[..count].iter_mut().zip(arrivals) {
-            slot.end_ns = arrival.max(slot.due.start_ns);
+        for (at, slot) in slots[..count].iter_mut().enumerate() {
+            slot.end_ns = arrivals.end_ns(at, slot.due.start_ns);
         }
-        pacer.still_queued(self.queued_ns(&slots[..count]));
+        pacer.still_queued(self.queued_ns(&slots[..count], &arrivals));
         self.keep_calls(count);
         Ok(count)
     }
@@ -241,25 +266,26 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, REL
         self.ends.receive_answer(expected).map(drop)
     }
 
-    /// The arrival times of the last `count` messages by the sender's clock, and how many did not arrive: those count as
-    /// waited for until now.
-    fn arrivals(&mut self, count: usize) -> Result<(Vec<u64>, u64), Error> {
-        let waited_until = now_ns();
+    /// The arrivals of the last `count` messages.
+    fn arrivals(&mut self, count: usize) -> Result<Arrivals, Error> {
+        let until_ns = now_ns();
         let marks = self.collector.collect(&mut self.ends, count as u64, 0)?;
         let arrival = |at: usize| marks.batches.get(at).map(|mark| mark.at_ns).filter(|ns| *ns > 0);
-        let lost = (0..count).filter(|at| arrival(*at).is_none()).count() as u64;
+        let at_ns = (0..count).map(|at| arrival(at).map(|ns| ns.min(until_ns))).collect();
+        let arrivals = Arrivals { at_ns, until_ns, patience_ns: 0 };
+        let lost = arrivals.lost();
         if RELIABLE && lost > 0 {
             let cause = format!("{lost} of {count} did not arrive: the transport loses");
             return Err(Error::new("measure", "messages one way", cause));
         }
-        let waited = |at| arrival(at).unwrap_or(waited_until).min(waited_until);
-        Ok(((0..count).map(waited).collect(), lost))
+        Ok(arrivals)
     }
 
     /// The time for which the last of these messages waited at the receiver: what its way took longer than the
     /// shortest.
-    fn queued_ns(&mut self, sent: &[Sent]) -> u64 {
-        let mut ways = sent.iter().map(|one| one.end_ns - one.due.start_ns);
+    fn queued_ns(&mut self, sent: &[Sent], arrivals: &Arrivals) -> u64 {
+        let arrived = sent.iter().zip(&arrivals.at_ns).filter(|(_, at_ns)| at_ns.is_some());
+        let mut ways = arrived.map(|(one, _)| one.end_ns - one.due.start_ns);
         self.fastest_ns = ways.clone().fold(self.fastest_ns, u64::min);
         ways.next_back().map_or(0, |way| way - self.fastest_ns)
     }
@@ -281,6 +307,16 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, REL
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// It once counted until the end of its block, and so as faster than one that was waited for.
+    #[test]
+    fn a_lost_message_that_nobody_answers_counts_at_least_with_the_patience() {
+        let at_ns = vec![Some(150), None, Some(90)];
+        let arrivals = Arrivals { at_ns, until_ns: 200, patience_ns: 1000 };
+        let ends = [0, 1, 2].map(|at| arrivals.end_ns(at, 100));
+        assert_eq!((ends, arrivals.lost()), ([150, 1100, 100], 1));
+        assert_eq!(Arrivals { until_ns: 5000, ..arrivals }.end_ns(1, 100), 5000);
+    }
 
     #[test]
     fn a_message_is_counted_without_its_clock_reading() {
