@@ -40,6 +40,12 @@ fn a_rate_is_offered_and_accounted_for() {
             assert_eq!(offered.intended, 40, "{name} {offered:?}");
             assert!((1..=40).contains(&offered.sent), "{name} {offered:?}");
             assert_eq!(trial.times_ns.count, 40);
+            let received = offered.received.expect("they are counted");
+            let lost = trial.session.losses.lost;
+            assert!(
+                received <= offered.sent && received + lost >= offered.sent,
+                "{name} {lost} {offered:?}"
+            );
             let counts = (offered.service_ns.count, offered.delay_ns.count);
             assert_eq!(counts, (offered.sent, offered.sent), "{name} {offered:?}");
             assert!(trial.times_ns.max >= offered.service_ns.max, "{name} {offered:?}");

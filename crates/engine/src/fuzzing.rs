@@ -263,6 +263,7 @@ fn led(traffic: Traffic, thread: ThreadCosts) -> LeaderReport {
         }),
         offered: Some(OfferedReport {
             sent: 10,
+            lost: 1,
             unsent: 10,
             late: 12,
             elapsed_ns: 20_000,

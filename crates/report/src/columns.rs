@@ -224,6 +224,15 @@ pub const COLUMNS: &[Column] = &[
         },
     },
     Column {
+        label: "received/s",
+        rank: 2,
+        meaning: "Messages a second that were answered, or that arrived if nobody answers. Shown where some of those sent \
+        were lost.",
+        cell: |row, _| {
+            row.received_per_second().map_or_else(|| "–".into(), |rate| count(rate.round() as u64))
+        },
+    },
+    Column {
         label: "late",
         rank: 2,
         meaning: "Messages sent after their intended time because the previous one was not answered, or never sent. \
@@ -299,6 +308,7 @@ impl Column {
                 identity.load != Load::Closed || identity.pattern.is_stream()
             }),
             "sent/s" | "late" => rows.any(|row| row.late_share().is_some()),
+            "received/s" => rows.any(|row| row.received_per_second().is_some()),
             "× bare" => rows.any(|row| row.reference_multiple().is_some()),
             _ => true,
         }

@@ -261,6 +261,13 @@ impl<'a> Row<'a> {
         median(&self.offered().map(Offered::sent_per_second).collect::<Vec<_>>())
     }
 
+    /// Messages a second of an open loop that were received, if some of those sent were lost.
+    pub fn received_per_second(&self) -> Option<f64> {
+        let has_lost = self.offered().any(|one| one.received.is_some_and(|count| count < one.sent));
+        let received: Vec<f64> = self.offered().filter_map(Offered::received_per_second).collect();
+        median(&received).filter(|_| has_lost)
+    }
+
     /// Messages a second that a stream carried, as received, at this distance; none if it is not a stream.
     pub fn messages_per_second(&self) -> Option<f64> {
         let is_stream = self.trials.iter().any(|trial| trial.stream.is_some());

@@ -207,10 +207,11 @@ impl Reports {
     /// The offered and sent messages of an open loop.
     fn offered(&self) -> Result<Option<Offered>, String> {
         let Some(report) = &self.leader.offered else { return Ok(None) };
-        let OfferedReport { sent, unsent, late, elapsed_ns, service, delay, .. } = report;
+        let OfferedReport { sent, lost, unsent, late, elapsed_ns, service, delay, .. } = report;
         Ok(Some(Offered {
             intended: sent + unsent,
             sent: *sent,
+            received: Some(sent - lost),
             late: *late,
             elapsed_ns: *elapsed_ns,
             service_ns: Times::parse(service.clone())?,

@@ -63,7 +63,7 @@ pub(super) trait BlockLoop {
     /// Runs one round trip a slot, each when it is due, until no slots are left or the turn is over; returns how
     /// many.
     fn paced(&mut self, slots: &mut [Sent], pacer: &mut Pacer) -> Result<usize, Error> {
-        pacer::paced(slots, pacer, |_| self.flagged(0).map(drop))
+        pacer::paced(slots, pacer, |_| self.flagged(0))
     }
     /// A probe has just found both endpoints running at the same time.
     fn met(&mut self, _: &mut ProbePages) -> Result<(), Error> {

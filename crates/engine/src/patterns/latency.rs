@@ -90,7 +90,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop
     fn paced(&mut self, slots: &mut [Sent], pacer: &mut Pacer) -> Result<usize, Error> {
         let count = pacer::paced(slots, pacer, |due| {
             self.len = due.len;
-            self.round_trip(0).map(drop)
+            self.round_trip(0)
         });
         self.len = self.payload;
         count

@@ -146,6 +146,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
         if pacer.is_open() {
             let lost = arrivals.lost();
             self.ends.count_lost(lost);
+            pacer.lost(lost);
             (self.unanswered, self.lost) = (self.unanswered + count as u64, self.lost + lost);
             arrivals.patience_ns = self.ends.losses.patience_ns();
         }

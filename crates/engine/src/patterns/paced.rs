@@ -107,10 +107,11 @@ impl Paced {
 
     /// The offered load, with the waiting times of unsent messages; nothing if messages had no intended times.
     pub(super) fn finish(self) -> Option<OfferedReport> {
-        let Tally { sent, unsent, late, elapsed_ns } = self.pacer.tally()?;
+        let Tally { sent, lost, unsent, late, elapsed_ns } = self.pacer.tally()?;
         let encode = ipcmark_results::encode;
         Some(OfferedReport {
             sent,
+            lost,
             unsent,
             late,
             elapsed_ns,
@@ -188,6 +189,20 @@ mod tests {
         });
         // About 100; fewer if the machine was busy in all of the nine probes before.
         assert!(offered.late >= 50, "{offered:?}");
+    }
+
+    /// The losses of the round trips around probes are not those of the load.
+    #[test]
+    fn only_losses_of_the_load_count_as_not_received() {
+        let load = Load::Rate { per_second: 10_000, arrivals: Arrivals::Fixed };
+        let mut paced = Paced::new(Pacer::new(&Pass::of(load), Wait::Spin).unwrap());
+        let mut ends = Scripted { lost: vec![0, 3, 4], ..Scripted::new(1000) };
+        let limit = TurnLimit { number: 0, time_ns: u64::MAX / 2, samples: 10 };
+        let mut recorder = BlockRecorder::new(Duration::from_micros(1500), 1000.0);
+        paced.turn(&mut recorder, &mut ends, limit, &mut |_| Ok(None), &mut || Ok(false)).unwrap();
+        // The first round trip follows a probe.
+        let offered = paced.finish().unwrap();
+        assert_eq!((offered.sent, offered.lost), (10, 2));
     }
 
     #[test]

@@ -86,7 +86,9 @@ pub(super) struct Pacer {
     /// Messages that were due before the previous one was answered, or that were never sent.
     late: u64,
     sent: u64,
-    /// The same before this turn.
+    /// Sent messages that were lost.
+    lost: u64,
+    /// The sent messages before this turn.
     sent_before: u64,
     /// Messages of past turns that were due but not sent.
     unsent: u64,
@@ -116,6 +118,7 @@ impl Pacer {
             until_ns: 0,
             late: 0,
             sent: 0,
+            lost: 0,
             sent_before: 0,
             unsent: 0,
             elapsed_ns: 0,
@@ -133,6 +136,12 @@ impl Pacer {
         self.next_ns = self.began_ns as f64 + first;
         self.until_ns = self.began_ns.saturating_add(time_ns).max(self.next_ns as u64);
         self.paused_ns = None;
+    }
+
+    /// Some of the messages sent were lost.
+    #[inline(always)]
+    pub(super) fn lost(&mut self, count: u64) {
+        self.lost += count;
     }
 
     /// Ends the turn now.
@@ -318,22 +327,23 @@ impl Pacer {
 
     /// The counts of messages; nothing if they have no intended time.
     pub(super) fn tally(&self) -> Option<Tally> {
-        let Self { sent, unsent, late, elapsed_ns, .. } = *self;
-        self.is_open().then_some(Tally { sent, unsent, late, elapsed_ns })
+        let Self { sent, lost, unsent, late, elapsed_ns, .. } = *self;
+        self.is_open().then_some(Tally { sent, lost, unsent, late, elapsed_ns })
     }
 }
 
-/// Sends messages as they are due, at most one per slot; returns how many.
+/// Sends messages as they are due, at most one per slot; returns how many. A round trip is false if it was lost.
 #[inline(always)]
 pub(super) fn paced(
     slots: &mut [Sent],
     pacer: &mut Pacer,
-    mut round_trip: impl FnMut(Due) -> Result<(), Error>,
+    mut round_trip: impl FnMut(Due) -> Result<bool, Error>,
 ) -> Result<usize, Error> {
     for (at, slot) in slots.iter_mut().enumerate() {
         let Some(due) = pacer.wait() else { return Ok(at) };
-        round_trip(due)?;
+        let is_answered = round_trip(due)?;
         *slot = Sent { due, end_ns: now_ns() };
+        pacer.lost(u64::from(!is_answered));
     }
     Ok(slots.len())
 }
@@ -356,6 +366,8 @@ const MOST_STEPS: u64 = 1000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tally {
     pub sent: u64,
+    /// Sent messages that were lost.
+    pub lost: u64,
     /// Messages that were due but not sent.
     pub unsent: u64,
     /// Sent and unsent messages that could not be sent on time.

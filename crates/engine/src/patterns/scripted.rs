@@ -15,6 +15,8 @@ pub(super) struct Scripted {
     pub round_trip_ns: u64,
     /// The flags of the round trips outside the blocks.
     pub flags: Vec<u32>,
+    /// The round trips outside the blocks that are lost, by their numbers.
+    pub lost: Vec<usize>,
     /// The number of losses in each block.
     pub lost_a_block: u64,
     pub losses: Losses,
@@ -24,7 +26,7 @@ pub(super) struct Scripted {
 impl Scripted {
     pub fn new(round_trip_ns: u64) -> Self {
         let (flags, losses) = (Vec::new(), Losses::default());
-        Self { round_trip_ns, flags, lost_a_block: 0, losses, sent: 0 }
+        Self { round_trip_ns, flags, lost: Vec::new(), lost_a_block: 0, losses, sent: 0 }
     }
 
     fn block(&mut self, count: u64) -> u64 {
@@ -38,7 +40,7 @@ impl BlockLoop for Scripted {
     fn flagged(&mut self, flags: u32) -> Result<bool, Error> {
         self.flags.push(flags);
         self.sent += 1;
-        Ok(true)
+        Ok(!self.lost.contains(&(self.flags.len() - 1)))
     }
 
     fn sampled(

@@ -93,8 +93,9 @@ impl LeaderReport {
 impl OfferedReport {
     /// The load has at most one message per nanosecond.
     fn is_possible(&self, most: u64) -> bool {
-        let Self { sent, unsent, late, elapsed_ns, .. } = self;
+        let Self { sent, lost, unsent, late, elapsed_ns, .. } = self;
         [sent, unsent, elapsed_ns].into_iter().all(|figure| *figure <= most)
+            && lost <= sent
             && *late <= sent + unsent
     }
 }
@@ -283,7 +284,7 @@ mod tests {
 
     #[test]
     fn impossible_reports_of_a_leader_are_rejected() {
-        let lies: [fn(&mut LeaderReport); 25] = [
+        let lies: [fn(&mut LeaderReport); 26] = [
             |report| report.blocks[1].samples = 1001,
             |report| report.blocks[1].sleeps = None,
             |report| report.samples[1] = SampleGroup { awake: false, ..group(None) },
@@ -317,6 +318,10 @@ mod tests {
             |report| report.costs.cpu_ns = u64::MAX,
             |report| report.costs.faults.minor = u64::MAX,
             |report| report.thread.sleeps = u64::MAX,
+            |report| {
+                report.offered =
+                    Some(OfferedReport { sent: 5, lost: 6, ..OfferedReport::default() });
+            },
             |report| report.thread.pauses = u64::MAX,
             |report| {
                 let cycles = u64::MAX;

@@ -88,6 +88,8 @@ pub(crate) struct StreamReport {
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct OfferedReport {
     pub sent: u64,
+    /// Sent messages that were lost.
+    pub lost: u64,
     /// Messages that were due but not sent.
     pub unsent: u64,
     /// Sent and unsent messages that could not be sent on time.

@@ -57,6 +57,9 @@ const TRIAL: &[CsvColumn<Trial>] = &[
     ("elapsed_ns", |trial| trial.elapsed_ns.to_string()),
     ("offered_intended", |trial| offered(trial, |offered| offered.intended)),
     ("offered_sent", |trial| offered(trial, |offered| offered.sent)),
+    ("offered_received", |trial| {
+        optional(trial.offered.as_ref().and_then(|offered| offered.received))
+    }),
     ("offered_late", |trial| offered(trial, |offered| offered.late)),
     ("offered_elapsed_ns", |trial| offered(trial, |offered| offered.elapsed_ns)),
     ("offered_service_ns_p50", |trial| offered(trial, |offered| offered.service_ns.p50)),

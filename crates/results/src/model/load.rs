@@ -66,6 +66,10 @@ pub struct Offered {
     /// Those of them that were sent, at most 10 ms after the end. The others count as answered then, which is less than
     /// their real time would have been.
     pub sent: u64,
+    /// Those sent that were answered by all who answer, or that arrived if nobody does. Absent in files of versions that did
+    /// not count them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received: Option<u64>,
     /// Messages that could not be sent at their time, because the one before was not answered yet, or never.
     pub late: u64,
     /// Length of the schedule; until then if messages were not sent.
@@ -104,13 +108,19 @@ impl Offered {
         self.sent as f64 * 1e9 / self.elapsed_ns.max(1) as f64
     }
 
+    /// Messages a second that were received; none if they were not counted.
+    pub fn received_per_second(&self) -> Option<f64> {
+        Some(self.received? as f64 * 1e9 / self.elapsed_ns.max(1) as f64)
+    }
+
     pub(super) fn check(&self) -> Result<(), String> {
         self.service_ns.check("service_ns")?;
         self.delay_ns.check("delay_ns")?;
-        match self.sent <= self.intended && self.late <= self.intended {
+        let received = self.received.unwrap_or(0);
+        match received <= self.sent && self.sent <= self.intended && self.late <= self.intended {
             true => Ok(()),
             false => Err(format!(
-                "of {} intended messages {} were sent and {} were late",
+                "of {} intended messages {} were sent, {received} were received and {} were late",
                 self.intended, self.sent, self.late
             )),
         }

@@ -257,6 +257,7 @@ fn fall_behind(case: &mut Case) {
         trial.offered = Some(Offered {
             intended: 1000,
             sent: 700,
+            received: Some(700),
             late: 500,
             elapsed_ns: 1_000_000_000,
             service_ns: times.clone(),

@@ -214,7 +214,7 @@ impl<E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool> BlockLo
         let most = slots.len().min(MOST_SAMPLES);
         let count = pacer::paced(&mut slots[..most], pacer, |due| {
             self.len = due.len;
-            self.round_trip::<true>(0).map(drop)
+            self.round_trip::<true>(0)
         });
         self.len = payload;
         self.keep_times();

@@ -11,6 +11,7 @@ fn an_open_loop_looks_like_this() {
     trial.offered = Some(Offered {
         intended: 10_000,
         sent: 9_900,
+        received: Some(9_900),
         late: 250,
         elapsed_ns: 1_000_000_000,
         service_ns: times(61_000, 65_000, 70_000, 80_000),
@@ -41,6 +42,29 @@ fn an_open_loop_looks_like_this() {
     assert!(
         text.contains("late: sent after that time") && !text.contains("½ round trip: a round trip")
     );
+}
+
+#[test]
+fn lost_messages_of_an_open_loop_have_a_column() {
+    let mut one = case("udp", 64, Wait::Block, 81_200);
+    one.identity.load = Load::Rate { per_second: 10_000, arrivals: Arrivals::Fixed };
+    let offered = |received| Offered {
+        intended: 10_000,
+        sent: 9_900,
+        received,
+        late: 250,
+        elapsed_ns: 1_000_000_000,
+        service_ns: times(61_000, 65_000, 70_000, 80_000),
+        delay_ns: times(50, 60, 70, 80),
+    };
+    for received in [None, Some(9_900)] {
+        first(&mut one).offered = Some(offered(received));
+        assert!(!table(&run(vec![one.clone()]), 400).contains("received/s"));
+    }
+    first(&mut one).offered = Some(offered(Some(9_801)));
+    let text = table(&run(vec![one]), 400);
+    let cells = row(&text, "udp").join(" ");
+    assert!(text.contains("received/s") && cells.contains("9,900 9,801 2 %"), "{text}");
 }
 
 /// Two rows of a pattern, one twice as fast as the other.
