@@ -35,6 +35,15 @@ const SLEEPING: Duration = Duration::from_micros(1500);
 const FEWEST: f64 = 8.0;
 const LONGEST: Duration = Duration::from_millis(4);
 
+/// About the most blocks of a trial: its report has no room for more than 1.3 million.
+const MOST_BLOCKS: u32 = 1_000_000;
+
+/// The duration of a block of a trial of this length, if it is `usual` in a short one. Sampled blocks end when they have
+/// no slots left, so the others are long enough for both.
+pub(super) fn block_length(usual: Duration, trial: Option<Duration>) -> Duration {
+    trial.map_or(usual, |trial| usual.max(2 * trial / MOST_BLOCKS))
+}
+
 /// The operations of a pattern's loop on blocks. An *event* is the unit that it counts: a round trip or a message.
 ///
 /// The turns call it through a trait object, a few times a block and never within one: the code around the loops is
@@ -268,8 +277,13 @@ pub(super) fn place(block: &mut Block, before: Option<Distance>, after: Option<D
 
 #[cfg(test)]
 mod tests {
+    use ipcmark_results::Load;
+
     use super::*;
-    use crate::patterns::scripted::Scripted;
+    use crate::{
+        patterns::scripted::Scripted,
+        wire::{Length, MAX_REPORT, Pass},
+    };
 
     fn samples(count: u64) -> TurnLimit {
         TurnLimit { number: 7, time_ns: u64::MAX, samples: count }
@@ -324,6 +338,29 @@ mod tests {
         recorder.turn(&mut Scripted::new(1000), limit, &mut |_| Ok(None), is_over).unwrap();
         let (blocks, _) = recorder.finish();
         assert!(blocks.len() == 6 && blocks.iter().all(|block| block.turn == 7), "{blocks:?}");
+    }
+
+    /// A trial of an hour once had more blocks than its report has room for, and failed at its end.
+    #[test]
+    fn the_blocks_of_an_hour_fit_into_a_report() {
+        let hour = Duration::from_secs(3600);
+        let pass = |length: Length| Pass { warm_up: length.warm_up(), ..Pass::of(Load::Closed) };
+        let length = block_length(SPINNING, pass(Length::Time(hour)).time());
+        let block = Block {
+            turn: 2000,
+            start_ns: u64::MAX / 1000,
+            events: 1_000_000,
+            elapsed_ns: 20_000_000,
+            probes_ns: Some([1.0 / 3.0 + 100.0; 2]),
+            ..Block::default()
+        };
+        let bytes = serde_json::to_string(&block).unwrap().len() + 1;
+        // As if the sampled block of each pair took no time at all.
+        let blocks = 2.0 * hour.as_secs_f64() / length.as_secs_f64();
+        assert!(blocks * (bytes as f64) < 0.9 * MAX_REPORT as f64, "{blocks} of {bytes} bytes");
+        let minute = pass(Length::Time(hour / 60)).time();
+        assert_eq!(block_length(SPINNING, minute), SPINNING);
+        assert_eq!(block_length(SLEEPING, pass(Length::RoundTrips(7)).time()), SLEEPING);
     }
 
     #[test]

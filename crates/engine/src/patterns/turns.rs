@@ -14,7 +14,7 @@ use ipcmark_transport::{Error, Pattern, Rendezvous, Span, Wait};
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 
 use super::{
-    blocks::{BlockLoop, BlockRecorder, IsOver},
+    blocks::{BlockLoop, BlockRecorder, IsOver, block_length},
     context::{Command, LoopContext, Turn},
     cost_meter::CostMeter,
     losses::Losses,
@@ -56,7 +56,8 @@ pub(super) fn lead(
     leader.put_to_sleep(ends)?;
     leader.helpers = helpers();
     ends.start_measuring();
-    let mut recorder = BlockRecorder::new(ends.block_length(wait), event_ns)
+    let length = block_length(ends.block_length(wait), pass.time());
+    let mut recorder = BlockRecorder::new(length, event_ns)
         .counting_sleeps(!counts_calls && sleeps_for_answers(pass, wait));
     let mut paced = Pacer::new(pass, wait).map(Paced::new);
     while let Some(turn) = command.next_turn(recorder.event_ns())? {

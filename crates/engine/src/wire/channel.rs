@@ -13,7 +13,7 @@ use ipcmark_transport::Error;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde::{Serialize, de::DeserializeOwned};
 
-/// The longest frame that a leader sends, in bytes: a report of every block of ten minutes is smaller.
+/// The longest frame that a leader sends, in bytes: a report of every block of round trips in an hour is smaller.
 pub(crate) const MAX_REPORT: usize = 256 << 20;
 
 /// The longest frame of any other sender, in bytes: requests, and a follower's replies.

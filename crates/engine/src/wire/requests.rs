@@ -72,6 +72,12 @@ impl Pass {
         self.trace.as_ref().is_some_and(|trace| trace.fits(self.payload))
     }
 
+    /// The time of its turns together, if no count limits them: the warm-up takes a tenth of it.
+    pub(crate) fn time(&self) -> Option<Duration> {
+        let is_time = self.warm_up.samples == u64::MAX;
+        is_time.then(|| Duration::from_nanos(self.warm_up.time_ns.saturating_mul(10)))
+    }
+
     /// The pass of the pair of this number.
     pub(crate) fn of_pair(&self, pair: u32) -> Self {
         Self { pair, ..self.clone() }
