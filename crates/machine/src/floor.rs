@@ -20,7 +20,7 @@ pub const LINES: usize = 8;
 pub const STRIDE: usize = 128;
 
 /// The round trips of a line that are timed: long compared with a clock reading, short compared with an interrupt.
-const TIMED: u32 = 12;
+const TIMED: u32 = 6;
 
 /// A floor round trip in nanoseconds, with a clock that takes `reading_ns` to read. `round_trips` makes a number of them
 /// on a line; none if it gives up.
