@@ -66,8 +66,8 @@ pub struct Offered {
     /// Those of them that were sent, at most 10 ms after the end. The others count as answered then, which is less than
     /// their real time would have been.
     pub sent: u64,
-    /// Those sent that were answered by all who answer, or that arrived if nobody does. Absent in files of versions that did
-    /// not count them.
+    /// Those sent that were answered by all who answer, or that arrived if nobody does. Absent in files of versions that
+    /// did not count them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received: Option<u64>,
     /// Messages that could not be sent at their time, because the one before was not answered yet, or never.

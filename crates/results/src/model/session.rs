@@ -210,9 +210,8 @@ pub struct ThreadRecord {
     /// context switches of its process either, and their CPU time is not among its costs.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub pauses: u64,
-    /// The number of times that its processor went idle: less if what it slept for came at once, more if it
-    /// paused. Absent if the kernel does
-    /// not count, or if it was not pinned to one.
+    /// The number of times that its processor went idle: less if what it slept for came at once, more if it paused.
+    /// Absent if the kernel does not count, or if it was not pinned to one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idles: Option<u64>,
 }
