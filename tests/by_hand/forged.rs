@@ -153,8 +153,8 @@ fn opening() -> Value {
 
 fn pass() -> Value {
     json!({ "Run": {
-        "pattern": "latency", "payload": 64, "touch": "head", "seed": 1, "silent": 0, "load": "closed",
-        "is_thorough": false,
+        "pattern": "latency", "payload": 64, "touch": "head", "seed": 1, "trial": 1, "pair": 0, "silent": 0,
+        "load": "closed", "is_thorough": false,
         "warm_up": { "number": 0, "time_ns": 1, "samples": 1 }
     } })
 }

@@ -153,7 +153,7 @@ fn a_follower_cannot_report_for_the_leader() {
                 "peak_memory_bytes": 0, "loopback_bytes": 0, "turns_ns": 0, "idle_ns": 0, "idle_cpu_ns": 0,
                 "switches": { "voluntary": 0, "involuntary": 0 }, "faults": { "minor": 0, "major": 0 }
             },
-            "thread": { "cpu_ns": 0, "run_delay_ns": 0, "sleeps": 0 }, "parts_per_message": null,
+            "thread": { "cpu_ns": 0, "run_delay_ns": 0, "sleeps": 0, "pauses": 0 }, "parts_per_message": null,
             "working_set": null, "helpers": [],
             "lost": 0, "late": 0, "lost_wait_ns": 0, "answers": [], "offered": null
         } })
