@@ -98,6 +98,7 @@ fn invalid_questions_are_rejected() {
         ("--size 64 --one-way --subscribers 2", "cannot be used with"),
         ("--rate 1k/s", "--size"),
         ("--size 64 --from none.json", "none.json"),
+        ("--size 64 --from none.json -w spin", "--waits says how to measure"),
     ] {
         refused(&format!("advise {words}"), said);
     }

@@ -177,8 +177,8 @@ fn not_promised(question: &AdviceQuestion, choice: &Candidate, result: &RunResul
     }
     sentences.extend(caveats(&choice.row).iter().map(sentence));
     let trials = choice.row.trials.len();
-    if trials < 3 {
-        sentences.push(format!("{trials} trials carry no interval: measure again with --trials 3"));
+    if trials < 2 {
+        sentences.push("one trial carries no interval: measure again with --trials 3".into());
     }
     if result.environment.cpus_usable <= 2 {
         sentences

@@ -19,6 +19,7 @@ use std::{
 use ipcmark_transport::{Pattern, Span, Wait};
 
 use crate::{
+    caveats::is_oversubscribed_by_library,
     groups::groups,
     model::{Load, RunResult, Trial},
     rows::{Figure, Row},
@@ -166,7 +167,9 @@ impl<'a> Advice<'a> {
 }
 
 fn fastest_spinning<'a>(choice: &Candidate<'a>, others: &[Candidate<'a>]) -> Option<Candidate<'a>> {
-    let is_faster = |other: &&Candidate| other.polls() && other.time.value < choice.time.value;
+    let is_faster = |other: &&Candidate| {
+        other.polls() && other.time.value < choice.time.value && !other.is_oversubscribed()
+    };
     let faster = others.iter().filter(is_faster).filter(|_| !choice.polls());
     faster.min_by(|a, b| a.time.value.total_cmp(&b.time.value)).cloned()
 }
@@ -195,10 +198,12 @@ impl AdviceQuestion {
         self.cores_below.is_none()
     }
 
-    /// True if it comes after others that meet the conditions: it polls where rows that sleep are preferred, or its figures
-    /// are those of messages that woke no processor.
+    /// True if it comes after others that meet the conditions: it polls where rows that sleep are preferred, its figures
+    /// are those of messages that woke no processor, or its library takes the processors of its ends.
     fn is_second_choice(&self, candidate: &Candidate) -> bool {
-        self.prefers_sleep() && candidate.polls() || candidate.row.slept_lightly().is_some()
+        self.prefers_sleep() && candidate.polls()
+            || candidate.row.slept_lightly().is_some()
+            || candidate.is_oversubscribed()
     }
 
     /// True if its p99 is only just below the limit.
@@ -253,7 +258,7 @@ impl AdviceQuestion {
             _ if !self.is_for_the_cheapest() && self.load == Load::Closed => {
                 best.row.rank.is_some() && best.row.rank == other.row.rank
             }
-            (Some(first), Some(second)) => second.low <= first.high,
+            (Some(first), Some(second)) => second.low <= first.high && first.low <= second.high,
             _ => false,
         }
     }
@@ -317,6 +322,11 @@ impl<'a> Candidate<'a> {
     /// True if it keeps its processors busy: it spins, or should sleep and hardly did.
     pub fn polls(&self) -> bool {
         self.wait() == Wait::Spin || self.row.stayed_awake()
+    }
+
+    /// True if threads of its library keep its spinning ends from running.
+    fn is_oversubscribed(&self) -> bool {
+        is_oversubscribed_by_library(&self.row)
     }
 
     /// The processes of its library, such as a daemon, beside those of the program.

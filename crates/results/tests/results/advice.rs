@@ -106,6 +106,27 @@ fn a_row_whose_processors_hardly_go_idle_comes_after_the_others() {
     assert_eq!(name(&advice.runner_up).unwrap(), "cheap");
 }
 
+/// Regression: tables do not rank such a row, and it was the choice.
+#[test]
+fn a_row_whose_library_takes_the_processors_comes_after_the_others() {
+    let mut result =
+        run(vec![row("busy", Wait::Spin, 100, 2.0), row("calm", Wait::Spin, 500, 2.0)]);
+    result.environment.cpus_usable = 2;
+    let Outcome::Ok { measurement } = &mut result.cases[0].outcome else {
+        panic!("it was measured")
+    };
+    for trial in measurement.trials_mut() {
+        let follower = &mut trial.session.processes[1];
+        follower.other_threads_ns = Some(500_000_000);
+        follower.ends[0].thread.run_delay_ns = 500_000_000;
+    }
+    let advice = advise(&result, &question(None, Some(3.0)), |_| true);
+    assert_eq!(name(&advice.choice).unwrap(), "calm");
+    result.cases.push(row("sleeper", Wait::Block, 9_000, 0.1));
+    let advice = advise(&result, &question(None, None), |_| true);
+    assert_eq!(name(&advice.spinning).unwrap(), "calm", "not the one that is fast for a while");
+}
+
 #[test]
 fn of_rows_within_the_latency_limit_the_cheapest_comes_first() {
     let found = answer(Some(50_000.0), None);

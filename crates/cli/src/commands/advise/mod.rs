@@ -5,9 +5,11 @@ mod needs;
 
 use std::{ffi::OsString, path::Path, process::ExitCode};
 
+use clap::Arg;
 use ipcmark_report::{AdviceShown, advice_json, advice_table};
 use ipcmark_results::{
-    Advice, AdviceQuestion, Arrivals, Identity, Load, Pattern, RunResult, advise, groups,
+    Advice, AdviceQuestion, Arrivals, Case, Identity, Load, Pattern, RunResult, Touch, advise,
+    groups,
 };
 use ipcmark_transport::{Span, Wait};
 
@@ -53,6 +55,9 @@ fn run(invocation: &Invocation<'_>) -> CommandOutcome {
         // A spinning row keeps at least one core busy: no need to measure it.
         words.push(format!("--waits={}", Wait::Block).into());
     }
+    if arguments.from.is_some() {
+        refuse_without_effect(invocation)?;
+    }
     let run = RunArguments::of_words(&words)?;
     exports::check(&run, true)?;
     let transports = registry::look(&run.module, &run.named())?;
@@ -72,6 +77,24 @@ fn run(invocation: &Invocation<'_>) -> CommandOutcome {
         None => parsed.measure()?,
     };
     Ok(transports.status(done))
+}
+
+/// The flags of `ipcmark run` that mean something where nothing is measured, or are only a limit.
+const OF_SAVED: [&str; 5] = ["transports", "touch", "module", "export", "timeout"];
+
+/// Refuses flags that a saved result leaves without effect.
+fn refuse_without_effect(invocation: &Invocation<'_>) -> Result<(), String> {
+    let flags = shared_flags();
+    let given = flags.iter().find(|flag| {
+        let id = flag.get_id().as_str();
+        !OF_SAVED.contains(&id) && is_given(invocation.flags, id)
+    });
+    match given.and_then(Arg::get_long) {
+        Some(flag) => Err(format!(
+            "--{flag} says how to measure, and --from measures nothing: leave one of them out"
+        )),
+        None => Ok(()),
+    }
 }
 
 fn question(arguments: &AdviseArguments) -> Result<AdviceQuestion, String> {
@@ -157,6 +180,7 @@ impl ParsedQuestion<'_> {
                 chosen.iter().map(|at| registry[*at].definition().name.as_ref()).collect();
             result.cases.retain(|case| names.contains(&case.identity.transport.as_str()));
         }
+        self.keep_touch(&mut result);
         let all = advise(&result, &self.question, |_| true);
         if all.choice.is_none() && all.short.is_empty() {
             return Err(Rejection::Refused(format!(
@@ -169,6 +193,20 @@ impl ParsedQuestion<'_> {
         let exported = exports::write(&self.run.export, &result);
         let answered = self.answer(&result, &left_out);
         Ok(ExitCode::from(u8::from(!answered || !exported)))
+    }
+
+    /// Leaves only rows of which the same bytes are touched: those that the user says, else all bytes if there are such
+    /// rows.
+    fn keep_touch(&self, result: &mut RunResult) {
+        let has_all = |case: &Case| {
+            case.identity.touch == Touch::All
+                && case.identity.payload_bytes == self.question.payload
+        };
+        let given = self.run.touch.map(Touch::from);
+        let usual = result.cases.iter().any(has_all).then_some(Touch::All);
+        if let Some(touch) = given.or(usual) {
+            result.cases.retain(|case| case.identity.touch == touch);
+        }
     }
 
     /// The given transports that lack a required property.
