@@ -168,9 +168,13 @@ pub fn explain<'a>(
     parts.push(part(PartKind::Payload, 1.0, payload_ns(&row, hop, line_ns, unit_costs)));
     if !sides.is_empty() {
         let of_all = |figure: fn(&CallsPerMessage) -> f64| -> f64 {
-            // Each end sends one of the two messages of a round trip.
-            sides.iter().flat_map(|side| &side.calls).map(figure).fold(0.0, |sum, one| sum + one)
-                / 2.0
+            // Each side's figures are for a message that it sends, and each sends as many of all messages.
+            let sum = sides
+                .iter()
+                .flat_map(|side| &side.calls)
+                .map(figure)
+                .fold(0.0, |sum, one| sum + one);
+            sum / sides.len() as f64
         };
         // The cost of a hand-over includes two of the calls.
         let in_wake_ups = if wake_up.is_some() { 2.0 * wake_ups } else { 0.0 };

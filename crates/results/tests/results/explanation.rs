@@ -70,6 +70,20 @@ fn a_sleeping_row_is_a_wake_up_its_copies_and_the_rest() {
     );
 }
 
+/// Regression: both ends in one process had half of their calls and copies.
+#[test]
+fn one_process_with_both_ends_makes_the_calls_of_both() {
+    let case = row(Wait::Spin, 0);
+    let of_each = counted(&[("write", 100, 0, 6400), ("read", 100, 0, 6400)]);
+    let mut of_both = counted(&[("write", 200, 0, 12800), ("read", 200, 0, 12800)]);
+    let other = of_both.session.processes.pop().expect("there are two");
+    of_both.session.processes[0].ends.extend(other.ends);
+    let row = Row::of(&case, Some(0)).unwrap();
+    let parts_of = |trial: &Trial| parts(&explain(row, of_calls(trial), CHARGES).unwrap());
+    assert!(parts_of(&of_each).contains(&(PartKind::Calls, 2.0, 100.0)));
+    assert_eq!(parts_of(&of_both), parts_of(&of_each));
+}
+
 #[test]
 fn the_largest_counts_of_sleeps_do_not_overflow() {
     let mut case = row(Wait::Block, 0);

@@ -70,13 +70,14 @@ fn parts(result: &RunResult) -> Result<Vec<MatrixPart>, String> {
     let at_each: Vec<MatrixPart> = distances
         .filter_map(|(at, distance)| {
             let at = trial.at(Some(at as u32))?;
-            let time = at.location_ns.filter(|_| !distance.apart);
-            Some(MatrixPart { time_ns: time, share: distance.share })
+            let time_ns = at.location_ns.filter(|_| !distance.apart);
+            // A distance at which no block counts has no time, and its processors are not apart.
+            let is_known = distance.apart || time_ns.is_some();
+            is_known.then_some(MatrixPart { time_ns, share: distance.share })
         })
         .collect();
-    let has_time = at_each.iter().any(|part| part.time_ns.is_some());
-    Ok(match has_time {
-        true => at_each,
-        false => vec![MatrixPart { time_ns: Some(trial.clock_free_mean_ns), share: 1.0 }],
+    Ok(match at_each.is_empty() {
+        false => at_each,
+        true => vec![MatrixPart { time_ns: Some(trial.clock_free_mean_ns), share: 1.0 }],
     })
 }
