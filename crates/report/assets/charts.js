@@ -15,7 +15,7 @@ function measureWord() {
 
 /** The kind of the times: `½ round trip`. */
 function what() {
-  const row = data.rows.find((row) => row.shape === choice.shape);
+  const row = data.rows.find((row) => row.shape === choice.shape && row.load === choice.load);
   return row ? row.what : "round trip";
 }
 

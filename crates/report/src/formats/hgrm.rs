@@ -25,12 +25,15 @@ fn distribution(result: &RunResult) -> Result<String, String> {
             "cannot write hgrm: messages of a stream ({name}) are not timed individually"
         ));
     }
-    let samples = only.row.and_then(|row| row.histogram()).ok_or_else(|| {
-        format!(
-            "cannot write hgrm: {name} has no samples at the distance at which rows are compared"
-        )
-    })?;
-    Ok(format!("#[{name}, in ns, at the distance at which rows are compared]\n{}", lines(&samples)))
+    let is_placed = only.row.is_some_and(|row| row.distance.is_some());
+    let place = match is_placed && !only.case.identity.load.is_open() {
+        true => "at the distance at which rows are compared",
+        false => "at any distance",
+    };
+    let samples = only.row.and_then(|row| row.histogram());
+    let samples =
+        samples.ok_or_else(|| format!("cannot write hgrm: {name} has no samples {place}"))?;
+    Ok(format!("#[{name}, in ns, {place}]\n{}", lines(&samples)))
 }
 
 fn refusal(rows: &[Series]) -> String {

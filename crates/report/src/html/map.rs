@@ -50,6 +50,8 @@ struct CellValue {
     ns: f64,
     text: String,
     first: bool,
+    /// True if it is ranked in its group: the others are not compared with those that are.
+    ranked: bool,
 }
 
 /// The maps of a result: of rows between processes with several payloads, or of several rows.
@@ -84,11 +86,7 @@ fn map(file: usize, rows: &[(GroupKey, &Row, Scale)], titles: &Titles) -> Map {
     }
     let all = || by_name.values().flatten();
     let payloads: BTreeSet<u64> = all().map(|entry| entry.payload).collect();
-    let mut best: BTreeMap<u64, f64> = BTreeMap::new();
-    for entry in all() {
-        let least = best.entry(entry.payload).or_insert(entry.ns);
-        *least = least.min(entry.ns);
-    }
+    let best: BTreeMap<u64, f64> = payloads.iter().map(|at| (*at, best(all(), *at))).collect();
     let mut lines: Vec<(f64, MapRow)> = by_name
         .iter()
         .map(|(name, entries)| {
@@ -129,7 +127,8 @@ fn entry(key: GroupKey, row: &Row, scale: Scale) -> Option<CellValue> {
         None => duration(ns * scale.factor()),
     };
     let (payload, _) = key.payload?;
-    Some(CellValue { payload, ns, text, first: row.rank.is_some_and(|rank| rank.number == 1) })
+    let (first, ranked) = (row.rank.is_some_and(|rank| rank.number == 1), row.rank.is_some());
+    Some(CellValue { payload, ns, text, first, ranked })
 }
 
 fn cell(entry: &CellValue, best: f64) -> MapCell {
@@ -137,8 +136,20 @@ fn cell(entry: &CellValue, best: f64) -> MapCell {
     MapCell { text: entry.text.clone(), shade, first: entry.first }
 }
 
+/// The least time of a payload: of the rows that are ranked, if there are any.
+fn best<'e>(entries: impl Iterator<Item = &'e CellValue> + Clone, payload: u64) -> f64 {
+    let own = entries.filter(move |entry| entry.payload == payload);
+    let least = |entries: &mut dyn Iterator<Item = &'e CellValue>| {
+        entries.map(|entry| entry.ns).fold(f64::INFINITY, f64::min)
+    };
+    match least(&mut own.clone().filter(|entry| entry.ranked)) {
+        f64::INFINITY => least(&mut own.clone()),
+        ranked => ranked,
+    }
+}
+
 /// The mean distance of a row from the best of its columns.
 fn distance(entries: &[CellValue], best: &BTreeMap<u64, f64>) -> f64 {
-    let far = entries.iter().map(|entry| (entry.ns / best[&entry.payload]).ln());
+    let far = entries.iter().map(|entry| (entry.ns / best[&entry.payload]).ln().max(0.0));
     far.sum::<f64>() / entries.len().max(1) as f64
 }
