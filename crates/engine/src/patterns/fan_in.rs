@@ -16,7 +16,7 @@ use super::{
     context::{LoopContext, PatternLoops},
     fan_out::{self, OneByOne},
     follower::{Follower, Next},
-    losses::{LossTimeout, Losses},
+    losses::Losses,
     marks::{MOST_MARKS, Mark},
     message::{FROM_FOLLOWER, Head, STREAM, TouchPolicy, demand, demanded, follower_number},
     steps::{ClockFree, Sampled, read, unexpected},
@@ -235,15 +235,19 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Receiver<'a, E, T, R
     fn take_all(&mut self, block: &mut FanInBlock) -> Result<(), Error> {
         let mut missing = self.publishers.len();
         while missing > 0 {
-            let mut loss_timeout = LossTimeout::new(self.ends.wait);
+            let mut loss_timeout = self.ends.losses().loss_timeout(self.ends.wait);
             if !self.ends.take(&mut loss_timeout)? {
                 return self.ends.lose_answers(&loss_timeout);
             }
             let head = read::<E, T>(self.ends.end, self.ends.len, self.ends.seed)?;
             if head.flags & STREAM != 0 {
                 self.arrived(block, head)?;
-            } else {
-                missing -= usize::from(self.ends.accept(head, self.ends.seq)?.is_some());
+            } else if self.ends.accept(head, self.ends.seq)?.is_some() {
+                missing -= 1;
+                // One that has lost messages is through as well.
+                if block.through_ns == 0 {
+                    self.first_is_through(block);
+                }
             }
         }
         Ok(())

@@ -34,6 +34,9 @@ pub fn lose() -> Result<(), Failed> {
     let losses = &trial.session.losses;
     assert!(losses.lost > 0, "each of three publishers drops every 150th: {losses:?}");
     assert_eq!(losses.received + losses.lost, losses.sent);
+    // Regression: none of them was through, because none had all its messages arrive.
+    let parts = trial.stream.as_ref().expect("a stream");
+    assert!(parts.least_published.is_some(), "{parts:?}");
     Ok(())
 }
 
