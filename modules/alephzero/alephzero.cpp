@@ -3,8 +3,11 @@
 
 #include "shared/cpp/description.hpp"
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
+
+#include <sys/stat.h>
 
 namespace alephzero {
 
@@ -20,6 +23,13 @@ void use_directory(const char *session) {
     setenv("A0_ROOT", directory_of(session).c_str(), 1);
 }
 
+int make_directory(const char *session, ipcmark_error *error) {
+    const std::string directory = directory_of(session);
+    if (mkdir(directory.c_str(), 0700) != 0)
+        return ipcmark_fail_errno(error, "create", directory.c_str(), errno, nullptr);
+    return IPCMARK_DONE;
+}
+
 void remove_directory(const char *session) {
     a0_file_remove_all(directory_of(session).c_str());
 }
@@ -27,6 +37,8 @@ void remove_directory(const char *session) {
 a0_file_options_t file_options(size_t bytes) {
     a0_file_options_t options = A0_FILE_OPTIONS_DEFAULT;
     options.create_options.size = static_cast<off_t>(bytes);
+    options.create_options.mode = 0600;
+    options.create_options.dir_mode = 0700;
     return options;
 }
 

@@ -18,10 +18,13 @@ constexpr const char *LIBRARY_VERSION = "0.3.17";
 // Makes the library use the session's own directory in /dev/shm, by setting an environment variable that it reads.
 void use_directory(const char *session);
 
+// Makes the directory, for this user alone; fails if somebody else has made it, whose links the library would follow.
+int make_directory(const char *session, ipcmark_error *error);
+
 // Removes the directory with its files. Endpoints that have opened the files keep them.
 void remove_directory(const char *session);
 
-// The options of a file with an arena of `bytes`.
+// The options of a file with an arena of `bytes`, for this user alone.
 a0_file_options_t file_options(size_t bytes);
 
 int fail(ipcmark_error *error, a0_err_t why, const char *operation, const char *object);

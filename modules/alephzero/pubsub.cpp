@@ -130,9 +130,12 @@ int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmar
         return ipcmark_fail(error, "allocate", "an end", "there is no memory left", nullptr);
     end->spins = settings->wait == IPCMARK_SPIN;
     int result = open_flows(*end, *settings, session, error);
+    if (result == IPCMARK_DONE && leads)
+        result = alephzero::make_directory(settings->name, error);
+    const bool made = result == IPCMARK_DONE && leads;
     if (result == IPCMARK_DONE)
         result = open_in_turn(*end, *settings, session, error);
-    if (leads)
+    if (made)
         alephzero::remove_directory(settings->name);
     if (result != IPCMARK_DONE) {
         close_end(end);

@@ -126,8 +126,12 @@ int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmar
     end->leads = settings->role == IPCMARK_LEADER;
     for (auto &buffer : end->buffers)
         buffer.assign(settings->payload + PACKET_HEAD, 0);
-    const int result = open_in_turn(*end, *settings, session, error);
-    if (end->leads)
+    int result = end->leads ? IPCMARK_DONE : alephzero::make_directory(settings->name, error);
+    const bool made = result == IPCMARK_DONE && !end->leads;
+    if (result == IPCMARK_DONE)
+        result = open_in_turn(*end, *settings, session, error);
+    // Both ends have met: nobody needs the names.
+    if (made)
         alephzero::remove_directory(settings->name);
     if (result != IPCMARK_DONE) {
         close_end(end);

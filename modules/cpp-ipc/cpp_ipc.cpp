@@ -99,13 +99,14 @@ uint32_t receivers_of(uint32_t group, uint32_t followers) {
     return (followers + groups - 1 - group) / groups;
 }
 
-// Removes all objects whose names begin with the session's name.
+// Removes all objects of the session: their names begin with `<session>-`. Session 3's do not begin like session 30's.
 void remove_names(const std::string &session) {
+    const std::string begin = session + "-";
     DIR *directory = opendir("/dev/shm");
     if (!directory)
         return;
     while (const dirent *entry = readdir(directory))
-        if (std::string(entry->d_name).rfind(session, 0) == 0)
+        if (std::string(entry->d_name).rfind(begin, 0) == 0)
             unlinkat(dirfd(directory), entry->d_name, 0);
     closedir(directory);
 }

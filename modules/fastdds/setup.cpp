@@ -7,11 +7,14 @@
 #include "shared/cpp/within.hpp"
 
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 // Known to kernels since 5.14; headers may be older.
 #ifndef MADV_POPULATE_READ
@@ -122,12 +125,18 @@ Invitation invitation(const Config &config, const Ports &ports, const std::strin
     return invitation;
 }
 
+// For this user alone; fails if somebody else has made it, whose files the library would open.
+void make_pool_directory(const std::string &directory) {
+    if (mkdir(directory.c_str(), 0700) != 0)
+        throw Failure{"create", directory, std::strerror(errno), ""};
+}
+
 void lead(End &end, ipcmark_session *session, ipcmark_error *error) {
     static std::atomic<uint32_t> openings{0};
     auto &config = end.config;
     config.opening = ++openings;
     if (config.sharing != Sharing::Off)
-        std::filesystem::create_directories(pool_directory(config.name));
+        make_pool_directory(pool_directory(config.name));
     const auto directory = credentials(config);
     const auto ports = choose_ports(config);
     const auto invited = invitation(config, ports, directory);
