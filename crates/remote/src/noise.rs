@@ -8,12 +8,13 @@
 //! handshake, encrypted with keys to which both sides contributed, proves that the peer knows the secret now.
 
 use std::{
-    io::{ErrorKind, Read, Write},
+    io::{self, ErrorKind, Read, Write},
     net::TcpStream,
     time::Duration,
 };
 
 use ipcmark_transport::Error;
+use nix::sys::socket::{setsockopt, sockopt};
 use snow::{Builder, HandshakeState, TransportState};
 
 use crate::{greeting, secret::Secret};
@@ -154,6 +155,23 @@ pub(crate) struct EncryptedStream {
     keys: TransportState,
 }
 
+/// The idle time after which the system asks the peer's system whether it is there, the time between two such
+/// questions, in seconds, and their number.
+const ASKED_AFTER: u32 = 10;
+const ASKED_EVERY: u32 = 5;
+const ASKED_TIMES: u32 = 3;
+
+/// Makes the connection fail within half a minute if the peer's host or the network is gone: no end waits for it forever.
+fn notice_silence(stream: &TcpStream) -> io::Result<()> {
+    let unanswered_ms = 1000 * (ASKED_AFTER + ASKED_EVERY * ASKED_TIMES);
+    setsockopt(stream, sockopt::KeepAlive, &true)?;
+    setsockopt(stream, sockopt::TcpKeepIdle, &ASKED_AFTER)?;
+    setsockopt(stream, sockopt::TcpKeepInterval, &ASKED_EVERY)?;
+    setsockopt(stream, sockopt::TcpKeepCount, &ASKED_TIMES)?;
+    setsockopt(stream, sockopt::TcpUserTimeout, &unanswered_ms)?;
+    Ok(())
+}
+
 impl EncryptedStream {
     /// The connection after a handshake.
     pub(crate) fn new(stream: TcpStream, keys: TransportState) -> Result<Self, Error> {
@@ -162,6 +180,7 @@ impl EncryptedStream {
             .and_then(|()| stream.set_read_timeout(Some(STALL_LIMIT)))
             .and_then(|()| stream.set_write_timeout(Some(STALL_LIMIT)))
             .and_then(|()| stream.set_nodelay(true))
+            .and_then(|()| notice_silence(&stream))
             .map_err(|e| Error::os("set up", "a connection", e))?;
         Ok(Self::over(stream, keys))
     }
@@ -207,6 +226,8 @@ fn failed(error: snow::Error) -> Error {
 mod tests {
     use std::net::TcpListener;
 
+    use nix::sys::socket::getsockopt;
+
     use super::*;
 
     fn secret(byte: u8) -> Secret {
@@ -244,6 +265,16 @@ mod tests {
             assert!(!start[..seen].windows(5).any(|bytes| bytes == b"short"));
             assert_eq!(other.receive().unwrap(), text);
         }
+    }
+
+    /// Regression: a follower waited forever for a leader whose host was gone.
+    #[test]
+    fn a_connection_fails_if_the_other_host_is_gone() {
+        let (one, _other) = streams();
+        let one = EncryptedStream::new(one, keys().0).unwrap();
+        assert!(getsockopt(&one.stream, sockopt::KeepAlive).unwrap());
+        assert_eq!(getsockopt(&one.stream, sockopt::TcpKeepIdle), Ok(10));
+        assert_eq!(getsockopt(&one.stream, sockopt::TcpUserTimeout), Ok(25_000));
     }
 
     #[test]
