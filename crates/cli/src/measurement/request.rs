@@ -1,5 +1,7 @@
 //! The flags, converted into the engine's request.
 
+mod p99;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
@@ -7,9 +9,9 @@ use std::{
 };
 
 use ipcmark_engine::{
-    FEWEST_TRIALS, Length, Pinning, Plan, PlanRequest, Registry, RunOptions, Trace, Trials, Waits,
+    FEWEST_TRIALS, Length, Pinning, PlanRequest, Registry, RunOptions, Trace, Trials, Waits,
 };
-use ipcmark_results::{Identity, Load, Touch, stats::samples_needed};
+use ipcmark_results::{Identity, Load, Touch};
 use ipcmark_transport::{Pattern, Wait};
 
 use crate::{
@@ -39,18 +41,6 @@ pub(crate) struct RunRequest {
     pub plan: PlanRequest,
     pub options: RunOptions,
 }
-
-/// The shortest measurement of a row in each of [`FEWEST_TRIALS`].
-const LEAST: Duration = Duration::from_millis(60);
-
-/// The messages of a row in each trial, unless it has few trials.
-const MESSAGES: f64 = 200.0;
-
-/// More messages than a p99 needs, because those of random arrivals can be fewer than expected.
-const SPARE: f64 = 1.2;
-
-/// Messages this far apart are few in a trial if no p99 is needed.
-const FAR_APART_NS: f64 = 5e7;
 
 impl RunRequest {
     /// Reads and checks the flags. An error is one of the command line.
@@ -101,62 +91,6 @@ impl RunRequest {
         plan.patterns = vec![row.pattern];
         plan.payloads = vec![(row.payload_bytes as usize, vec![row.touch])];
         (plan.waits, plan.waits_of) = (Waits::These(vec![row.wait]), BTreeMap::new());
-    }
-
-    /// Sets three trials, each so long that all together give a p99 at the slowest load, unless the user has given
-    /// their number or their length. That takes minutes if messages are far apart: then a trial is as short as possible
-    /// unless the p99 `decides` something.
-    pub(crate) fn measure_enough_for_p99(&mut self, arguments: &RunArguments, decides: bool) {
-        let trials = arguments.trials.unwrap_or(FEWEST_TRIALS);
-        let gap_ns = self.longest_gap_ns();
-        let messages = match decides || gap_ns < FAR_APART_NS {
-            true => MESSAGES.max(samples_needed(0.99) as f64 * SPARE / f64::from(trials)),
-            // The engine sends a few all the same.
-            false => 1.0,
-        };
-        let length = LEAST.max(Duration::from_nanos((messages * gap_ns) as u64));
-        self.plan.trials = Trials::Fixed(trials);
-        self.plan.length = Some(Length::Time(arguments.duration.unwrap_or(length)));
-    }
-
-    /// Refuses trials that are too short for a p99 at the slowest load.
-    pub(crate) fn refuse_too_few_for_p99(&self) -> Result<(), String> {
-        let (trials, length) = self.fixed();
-        let (needed, gap_ns) = (samples_needed(0.99), self.longest_gap_ns());
-        let messages = length.as_nanos() as f64 * f64::from(trials) / gap_ns.max(1.0);
-        if messages >= needed as f64 {
-            return Ok(());
-        }
-        let enough = gap_ns * needed as f64 / f64::from(trials) / 1e6;
-        let enough = Duration::from_millis(enough.ceil() as u64);
-        Err(format!(
-            "a 99th percentile needs {needed} messages, and at {} the row has {} in {trials} trials of {}: leave \
-             --duration out, or give {} or more",
-            self.plan.loads[0],
-            messages as u64,
-            humantime::format_duration(length),
-            humantime::format_duration(enough),
-        ))
-    }
-
-    /// The time that its rows are measured for, if its trials and their length are fixed; else nothing.
-    pub(crate) fn least_time(&self, registry: &Registry) -> Duration {
-        let (trials, length) = self.fixed();
-        length * trials * Plan::new(registry, &self.plan).measurable() as u32
-    }
-
-    /// The number of its trials and their length, if they are fixed; else nothing.
-    fn fixed(&self) -> (u32, Duration) {
-        match (self.plan.trials, self.plan.length) {
-            (Trials::Fixed(trials), Some(Length::Time(length))) => (trials, length),
-            _ => (0, Duration::ZERO),
-        }
-    }
-
-    /// The longest time between two messages of a load; zero if none has one.
-    fn longest_gap_ns(&self) -> f64 {
-        let gaps = self.plan.loads.iter().filter_map(|load| load.gap_ns());
-        gaps.fold(0.0, f64::max)
     }
 }
 
@@ -222,21 +156,25 @@ fn refuse_pairs(arguments: &RunArguments) -> Result<(), String> {
     Err(reason.into())
 }
 
-/// The values in their order, each once: a row that stands in a plan twice is measured twice, as one.
-fn each_once<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
-    let mut kept = Vec::new();
-    for value in values {
-        if !kept.contains(&value) {
-            kept.push(value);
-        }
-    }
-    kept
+/// The values in their order, of each key only the first: a row that stands in a plan twice is measured twice, as one.
+pub(crate) fn each_once<T, K: PartialEq>(
+    values: impl IntoIterator<Item = T>,
+    key: impl Fn(&T) -> K,
+) -> Vec<T> {
+    let mut known = Vec::new();
+    let is_new = |value: &T| {
+        let key = key(value);
+        let is_new = !known.contains(&key);
+        known.push(key);
+        is_new
+    };
+    values.into_iter().filter(is_new).collect()
 }
 
 /// Several followers mean fan-out if they listen, fan-in if they publish.
 fn patterns(arguments: &RunArguments) -> Vec<Pattern> {
     match (&arguments.patterns, arguments.subscribers, arguments.publishers) {
-        (Some(patterns), ..) => each_once(patterns.iter().copied()),
+        (Some(patterns), ..) => each_once(patterns.iter().copied(), |pattern| *pattern),
         (None, 0 | 1, 0 | 1) => vec![Pattern::Latency],
         (None, 0 | 1, _) => vec![Pattern::FanIn],
         (None, ..) => vec![Pattern::FanOut],
@@ -306,7 +244,7 @@ fn places(word: &WaitWord, registry: &Registry) -> Result<Vec<usize>, String> {
 
 /// The waits that these words give together; None if there are none.
 fn gathered<'a>(words: impl IntoIterator<Item = &'a WaitWord>) -> Option<Waits> {
-    let waits: Vec<Option<Wait>> = each_once(words.into_iter().map(|word| word.wait));
+    let waits: Vec<Option<Wait>> = each_once(words.into_iter().map(|word| word.wait), |wait| *wait);
     match waits.is_empty() {
         true => None,
         false => Some(waits.into_iter().collect::<Option<_>>().map_or(Waits::All, Waits::These)),
@@ -378,6 +316,7 @@ fn run_options(arguments: &RunArguments, visible: Vec<PathBuf>) -> RunOptions {
 
 #[cfg(test)]
 mod tests {
+    use ipcmark_engine::Plan;
     use ipcmark_results::PlacementPolicy;
     use ipcmark_transport::Span;
 
@@ -436,31 +375,5 @@ mod tests {
     fn many_followers_have_more_time() {
         let seconds = [1, 16, 17, 64].map(|followers| timeout(followers).as_secs());
         assert_eq!(seconds, [10, 10, 20, 40]);
-    }
-
-    /// Regression: with messages 50 ms apart or more there were 48 of them, and never a p99.
-    #[test]
-    fn where_a_p99_decides_it_gets_its_messages_at_any_rate() {
-        let registry = ipcmark_registry::native();
-        let messages = |flags: &str, decides: bool| {
-            let words = format!("-t pipe -w block -s 64 {flags}");
-            let words: Vec<&str> = words.split_whitespace().collect();
-            let arguments = RunArguments::of_words(&words).unwrap();
-            let mut request = RunRequest::new(&arguments, &registry).unwrap();
-            request.measure_enough_for_p99(&arguments, decides);
-            let (trials, length) = request.fixed();
-            assert_eq!(request.least_time(&registry), length * trials);
-            let refused = request.refuse_too_few_for_p99().err();
-            (length.as_nanos() as f64 * f64::from(trials) / request.longest_gap_ns(), refused)
-        };
-        for flags in ["--rate 1/s", "--rate 20/s", "--rate 1k/s", "--rate 1/s --trials 1"] {
-            let (count, refused) = messages(flags, true);
-            assert!(count >= 368.0 * 1.19 && refused.is_none(), "{flags}: {count} {refused:?}");
-        }
-        assert_eq!(messages("--rate 10/s", false).0, 3.0, "no p99 is needed");
-        let (_, refused) = messages("--rate 1/s -d 2s", true);
-        let said =
-            "at 1/s the row has 6 in 3 trials of 2s: leave --duration out, or give 2m 2s 667ms";
-        assert!(refused.unwrap().contains(said));
     }
 }

@@ -24,7 +24,7 @@ use crate::{
     guide::Guide,
     interrupts::Interrupts,
     live,
-    measurement::{self, ResultRecorder, RunRequest, exports},
+    measurement::{self, ResultRecorder, RunRequest, exports, request::each_once},
     output, registry,
 };
 
@@ -80,7 +80,7 @@ fn swept(
     let points = if arguments.at.is_empty() { usual } else { arguments.at.clone() };
     // Checks all points before the first is measured.
     let requests = points.iter().map(|point| state.request(point));
-    let requests = each_point_once(requests.collect::<Result<Vec<_>, Rejection>>()?);
+    let requests = each_once(requests.collect::<Result<Vec<_>, Rejection>>()?, point);
     announce_time(&requests, &state.transports.registry);
     state.recorder =
         ResultRecorder::new(None).drawing(all.live).map_err(|error| error.to_string())?;
@@ -131,20 +131,10 @@ fn announce_time(requests: &[RunRequest], registry: &Registry) {
     }
 }
 
-/// The requests without those of a point that stands before: `1k/s,1000/s`.
-fn each_point_once(requests: Vec<RunRequest>) -> Vec<RunRequest> {
-    let point = |request: &RunRequest| {
-        let plan = &request.plan;
-        (plan.loads.clone(), plan.payloads.clone(), plan.subscribers, plan.pairs)
-    };
-    let mut known = Vec::new();
-    let is_new = |request: &RunRequest| {
-        let point = point(request);
-        let is_new = !known.contains(&point);
-        known.push(point);
-        is_new
-    };
-    requests.into_iter().filter(is_new).collect()
+/// The point of a request: `1k/s` and `1000/s` are one.
+fn point(request: &RunRequest) -> impl PartialEq + use<> {
+    let plan = &request.plan;
+    (plan.loads.clone(), plan.payloads.clone(), plan.subscribers, plan.pairs)
 }
 
 /// Writes the result so far; if that fails, prints the error and returns false.
