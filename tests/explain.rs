@@ -16,6 +16,7 @@ ipcmark_harness::tests![
     its_page_stacks_the_parts_of_each_row,
     a_library_is_counted_with_its_threads,
     instructions_and_cycles_are_counted_or_the_reason_is_given,
+    every_row_of_a_run_is_counted,
     impossible_explanations_are_rejected,
     a_process_that_is_traced_already_is_not_counted,
     a_process_killed_while_it_is_traced_is_reported,
@@ -122,6 +123,38 @@ fn instructions_and_cycles_are_counted_or_the_reason_is_given() {
     }
 }
 
+/// Once only `explain` counted, one transport at a time.
+fn every_row_of_a_run_is_counted() {
+    let words = "run -t pipe,uds-stream -s 64 -w spin,block --trials 1 -d 20ms --count";
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("counted.json");
+    let table = end(ipcmark(&format!("{words} -o")).arg(&file)).exits(0).stdout;
+    assert!(table.contains("calls/msg"), "{table}");
+    let result: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let measured = result["cases"].as_array().unwrap().iter().filter(|case| case["status"] == "ok");
+    for case in measured {
+        let calls = &case["measurement"]["round_trips"]["counted"]["calls"];
+        let (messages, processes) = (calls["messages"].as_f64(), calls["processes"].as_array());
+        let writes = |process: &Value| {
+            let calls = process["calls"].as_array().unwrap().iter();
+            let writes = calls.filter(|call| call["name"] == "write");
+            writes.map(|call| call["made"].as_f64().unwrap()).sum::<f64>()
+        };
+        let (messages, processes) = (messages.unwrap(), processes.unwrap());
+        assert!(processes.len() == 2 && messages > 0.0, "{case}");
+        if case["transport"] == "pipe" {
+            let writes = processes.iter().map(writes).sum::<f64>() / messages;
+            assert!((writes - 1.0).abs() < 0.1, "{writes} in {calls}");
+        }
+    }
+    for (further, said) in [("--rate 1k/s", "--rate"), ("--interval 1ms", "--interval")] {
+        let stderr = run(&format!("{words} {further}")).exits(2).stderr;
+        assert!(stderr.contains("--count") && stderr.contains(said), "{stderr}");
+    }
+    let stderr = run("leader -t pipe --count").exits(2).stderr;
+    assert!(stderr.contains("--count starts its own processes"), "{stderr}");
+}
+
 fn impossible_explanations_are_rejected() {
     for (words, said) in [
         ("nope", "there is no transport 'nope'"),
@@ -146,6 +179,11 @@ fn a_process_that_is_traced_already_is_not_counted() -> Verdict {
     let stdout = end(&mut ipcmark_under("strace", &strace, explain)).exits(1).stdout;
     assert!(stdout.contains("pipe · block could not be counted"), "{stdout}");
     assert!(stdout.contains("the system allows no tracing"), "{stdout}");
+    let counts = "run -t pipe -s 64 -w block --trials 1 -d 30ms --timeout 60s --count";
+    let stdout = end(&mut ipcmark_under("strace", &strace, counts)).exits(1).stdout;
+    let said = stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("System calls of pipe · block were not counted"), "{stdout}");
+    assert!(said.contains("1 of 1 cases measured"), "{stdout}");
     Verdict::Holds
 }
 

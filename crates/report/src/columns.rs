@@ -268,6 +268,27 @@ pub const COLUMNS: &[Column] = &[
         cell: |row, _| figure(row.switches_per_message()),
     },
     Column {
+        label: "calls/msg",
+        rank: 5,
+        meaning: "System calls of the processes that serve the ends for one message, counted in a traced pass of its own \
+        (--count), without those that found nothing. A traced process is slow, and sleeps less often than otherwise.",
+        cell: |row, _| counted(row.calls_per_message()),
+    },
+    Column {
+        label: "instr/msg",
+        rank: 5,
+        meaning: "Instructions of the processes that serve the ends for one message, waiting included, by the \
+        processor's counters in a pass of its own (--count).",
+        cell: |row, _| counted(row.instructions_per_message()),
+    },
+    Column {
+        label: "cycles/msg",
+        rank: 5,
+        meaning: "Cycles of the processors for the processes that serve the ends, for one message, waiting included, \
+        counted with the instructions.",
+        cell: |row, _| counted(row.cycles_per_message()),
+    },
+    Column {
         label: "threads",
         rank: 11,
         meaning: "Threads of the library besides those that send and receive, in all processes with endpoints. They \
@@ -293,6 +314,9 @@ impl Column {
             "MB/s" => rows.any(|row| carried_bytes_per_second(row).is_some()),
             "queued" => rows.any(|row| row.case.identity.pattern == Pattern::Throughput),
             "threads" => rows.any(|row| row.further_threads().is_some_and(|count| count > 0)),
+            "calls/msg" => rows.any(|row| row.calls_per_message().is_some()),
+            "instr/msg" => rows.any(|row| row.instructions_per_message().is_some()),
+            "cycles/msg" => rows.any(|row| row.cycles_per_message().is_some()),
             "slowest" => rows.any(|row| row.least_published().is_some()),
             "all pairs/s" => rows.any(|row| row.all_pairs_per_second().is_some()),
             "send" => rows.any(|row| row.send_ns().is_some()),
@@ -340,6 +364,10 @@ fn shown(figure: Option<Figure>, scale: Scale) -> String {
     figure.map_or_else(|| "–".into(), |figure| scale.trip(figure.value))
 }
 
+fn counted(count: Option<f64>) -> String {
+    count.map_or_else(|| "–".into(), figure)
+}
+
 /// Half of an interval, in percent.
 pub fn uncertainty(figure: Option<Figure>) -> String {
     let width = figure.and_then(|figure| figure.relative_half_width());
@@ -354,7 +382,6 @@ pub fn rank(row: &Row) -> String {
     )
 }
 
-/// The carrier that the first trial found.
 /// The payload that a stream carried in a second; none if not every byte was touched, because nobody may have moved the
 /// others.
 fn carried_bytes_per_second(row: &Row) -> Option<f64> {
@@ -363,6 +390,7 @@ fn carried_bytes_per_second(row: &Row) -> Option<f64> {
     Some(rate * identity.payload_bytes as f64)
 }
 
+/// The carrier that the first trial found.
 fn carrier(row: &Row) -> String {
     let first = row.trials.first().map(|trial| trial.session.carrier.found);
     first.map_or_else(String::new, |found| words(found.as_str()))

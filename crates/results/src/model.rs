@@ -2,6 +2,7 @@
 
 mod blocks;
 mod case;
+mod counted;
 mod distances;
 mod facts;
 mod holdings;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use blocks::{Blocks, is_awake};
 pub use case::{Between, Case, Identity, Outcome, PlacementPolicy, RankPlace, Status, Touch};
+pub use counted::{CountKind, Counted, CountedPass, CountedProcess};
 pub use distances::{
     AtDistance, Conditions, ReferenceKind, RoundRecord, RunDistance, RunDistances,
 };

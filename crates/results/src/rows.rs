@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use ipcmark_transport::{Pattern, Wait};
 
 use crate::{
-    model::{Case, Identity, Offered, RoundRecord, RunResult, Times, Trial},
+    model::{Case, Counted, Identity, Offered, RoundRecord, RunResult, Times, Trial},
     stats::median,
     stats::{self, Interval, histogram::new_histogram},
     wakefulness::{is_mixed, light_share, stayed_awake},
@@ -235,6 +235,25 @@ impl<'a> Row<'a> {
     /// Context switches of the processes that serve the ends per message.
     pub fn switches_per_message(&self) -> f64 {
         self.median(Trial::switches_per_message)
+    }
+
+    /// System calls of all processes per message that did something; none if they were not counted.
+    pub fn calls_per_message(&self) -> Option<f64> {
+        self.counted()?.calls.as_ref()?.calls_per_message()
+    }
+
+    /// Instructions of all processes per message; none if they were not counted.
+    pub fn instructions_per_message(&self) -> Option<f64> {
+        self.counted()?.processor.as_ref()?.instructions_per_message()
+    }
+
+    /// Cycles of all processes per message; none if they were not counted.
+    pub fn cycles_per_message(&self) -> Option<f64> {
+        self.counted()?.processor.as_ref()?.cycles_per_message()
+    }
+
+    fn counted(&self) -> Option<&Counted> {
+        self.case.measurement()?.counted()
     }
 
     /// The mean number of processors that all its processes together used: 2.0 is two that are always busy.

@@ -14,11 +14,14 @@ use super::{
 use crate::definition::{Invocation, Rejection};
 
 /// Keys that exclude each other: one on the command line replaces both.
-const CONFLICTS: [[&str; 2]; 10] = [
+const CONFLICTS: [[&str; 2]; 13] = [
     ["trace", "rate"],
     ["trace", "interval"],
     ["trace", "sizes"],
     ["rate", "interval"],
+    ["count", "rate"],
+    ["count", "interval"],
+    ["count", "trace"],
     ["round-trips", "duration"],
     ["cpus", "no-pin"],
     ["placement", "cpus"],

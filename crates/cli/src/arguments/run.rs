@@ -167,6 +167,11 @@ pub(crate) struct RunArguments {
     #[arg(long)]
     pub live: bool,
 
+    /// Also count system calls, instructions and cycles of each row, in passes of their own after the trials: the times of
+    /// traced processes mean nothing
+    #[arg(long, conflicts_with_all = ["rate", "interval", "trace"])]
+    pub count: bool,
+
     /// Also add the result to the history, at the end; `ipcmark history` shows it
     #[arg(long)]
     pub history: bool,

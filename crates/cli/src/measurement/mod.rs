@@ -1,6 +1,7 @@
 //! A run: from the flags to a plan, then to a result, then to the output.
 
 mod announcer;
+mod counting;
 pub(crate) mod exports;
 mod recorder;
 pub(crate) mod request;
@@ -84,7 +85,7 @@ pub(crate) fn measure(
 ) -> CommandOutcome {
     let registry = &transports.registry;
     let mut request = RunRequest::new(arguments, registry)?;
-    leader.map_or(Ok(()), |_| refuse_several_at_once(arguments))?;
+    leader.map_or(Ok(()), |_| refuse_by_hand(arguments))?;
     request.plan.location = leader.map_or(FollowerLocation::ThisCommand, ByHandLeader::location);
     exports::check(arguments, has_several_rows(&Plan::new(registry, &request.plan)))?;
     arguments.live.then(live::check).transpose()?;
@@ -94,10 +95,14 @@ pub(crate) fn measure(
     Ok(transports.status(done))
 }
 
-/// Refuses `--pairs` for a leader by hand, whose followers are those that connect to it.
-pub(crate) fn refuse_several_at_once(arguments: &RunArguments) -> Result<(), String> {
-    let reason = "--pairs starts its own leaders and followers: use it with 'ipcmark run', not with a leader by hand";
-    if arguments.pairs > 1 { Err(reason.into()) } else { Ok(()) }
+/// Refuses what a leader by hand cannot do: its followers are those that connect to it.
+pub(crate) fn refuse_by_hand(arguments: &RunArguments) -> Result<(), String> {
+    let what = match arguments {
+        _ if arguments.pairs > 1 => "--pairs starts its own leaders and followers",
+        _ if arguments.count => "--count starts its own processes, in which it counts",
+        _ => return Ok(()),
+    };
+    Err(format!("{what}: use it with 'ipcmark run', not with a leader by hand"))
 }
 
 /// True if more than one row of a plan will be measured.
@@ -135,7 +140,11 @@ fn run(
     let result =
         ipcmark_engine::run(registry, &plan, &request.options, &interrupts.readable, &mut recorder);
     recorder.clear();
-    Ok(conclude(arguments, &request.selection, registry, &result?, &interrupts))
+    let mut result = result?;
+    let counts = arguments.count && interrupts.signal().is_none();
+    let is_counted = !counts || counting::count(arguments, registry, &interrupts, &mut result);
+    let status = conclude(arguments, &request.selection, registry, &result, &interrupts);
+    Ok(if is_counted || status != ExitCode::SUCCESS { status } else { ExitCode::FAILURE })
 }
 
 /// Measures between this command and the one follower that connects to it, until `stop` is readable; None if that

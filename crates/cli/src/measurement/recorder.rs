@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ipcmark_engine::{Observer, Plan, Registry};
+use ipcmark_engine::{Observer, Plan, Registry, RunOptions};
 use ipcmark_results::{Identity, RunResult};
 use ipcmark_transport::Error;
 
@@ -17,11 +17,22 @@ pub(crate) fn recorded(
     request: &RunRequest,
     registry: &Registry,
     interrupts: &Interrupts,
-    mut recorder: ResultRecorder<'_>,
+    recorder: ResultRecorder<'_>,
 ) -> Result<RunResult, Error> {
     let plan = Plan::new(registry, &request.plan);
-    let (options, readable) = (&request.options, &interrupts.readable);
-    let found = ipcmark_engine::run(registry, &plan, options, readable, &mut recorder);
+    planned(&plan, &request.options, registry, interrupts, recorder)
+}
+
+/// The same for a plan.
+pub(super) fn planned(
+    plan: &Plan,
+    options: &RunOptions,
+    registry: &Registry,
+    interrupts: &Interrupts,
+    mut recorder: ResultRecorder<'_>,
+) -> Result<RunResult, Error> {
+    let readable = &interrupts.readable;
+    let found = ipcmark_engine::run(registry, plan, options, readable, &mut recorder);
     recorder.clear();
     found
 }

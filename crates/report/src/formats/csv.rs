@@ -3,8 +3,8 @@
 
 use csv::{Terminator, WriterBuilder};
 use ipcmark_results::{
-    Between, Case, Offered, OneWayParts, PlacementPolicy, ProcessRecord, Role, RunResult,
-    StreamParts, Trial,
+    Between, Case, Counted, Measurement, Offered, OneWayParts, PlacementPolicy, ProcessRecord,
+    Role, RunResult, StreamParts, Trial,
 };
 
 use crate::{
@@ -38,6 +38,15 @@ const CASE: &[CsvColumn<Case>] = &[
     ("placement", placement),
     ("status", |case| case.status().to_string()),
     ("reason", |case| optional(case.reason())),
+    ("calls_per_message", |case| {
+        counted(case, |counted| counted.calls.as_ref()?.calls_per_message())
+    }),
+    ("instructions_per_message", |case| {
+        counted(case, |counted| counted.processor.as_ref()?.instructions_per_message())
+    }),
+    ("cycles_per_message", |case| {
+        counted(case, |counted| counted.processor.as_ref()?.cycles_per_message())
+    }),
 ];
 
 /// The columns of a trial: their names are those of the result file, joined by `_`.
@@ -147,6 +156,11 @@ const PROCESS: &[ProcessFigure] = &[
 /// A property of one of the two ranks between which a case was measured.
 fn end(case: &Case, what: fn(&Between) -> String) -> String {
     case.identity.between.as_ref().map_or_else(String::new, what)
+}
+
+/// A figure of what was counted besides the trials.
+fn counted(case: &Case, figure: fn(&Counted) -> Option<f64>) -> String {
+    optional(case.measurement().and_then(Measurement::counted).and_then(figure))
 }
 
 /// A figure of an open loop.

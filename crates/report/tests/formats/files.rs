@@ -105,7 +105,7 @@ fn the_first_line_of_a_csv_is_stable() {
         figures.split(',').map(|name| format!(",{whose}_{name}")).collect::<String>()
     };
     let head = "transport,family,library_version,pattern,payload_bytes,wait,touch,load,span,\
-        subscribers,silent_subscribers,pairs,between_leader_rank,between_leader_host,between_follower_rank,between_follower_host,options,placement,status,reason,trial,\
+        subscribers,silent_subscribers,pairs,between_leader_rank,between_leader_host,between_follower_rank,between_follower_host,options,placement,status,reason,calls_per_message,instructions_per_message,cycles_per_message,trial,\
         times_ns_count,times_ns_mean,times_ns_stdev,times_ns_min,\
         times_ns_p50,times_ns_p90,times_ns_p99,times_ns_p99_9,\
         times_ns_p99_99,times_ns_max,clock_free_mean_ns,elapsed_ns,offered_intended,\
@@ -131,14 +131,14 @@ fn a_line_of_a_csv_holds_the_figures_in_the_order_of_its_head() {
         unmeasured(case("fifo", 64, Wait::Block, 1), Status::Failed, "one, \"two\"\nthree\x1b[2J");
     let text = shown(&run(vec![one, failed]), "csv");
     let body = &text[text.find("\r\n").unwrap() + 2..];
-    let expected = "pipe,os,4.3.4,latency,64,spin,all,closed,process,1,0,1,,,,,a=1 b=2,auto,ok,,1,\
+    let expected = "pipe,os,4.3.4,latency,64,spin,all,closed,process,1,0,1,,,,,a=1 b=2,auto,ok,,,,,1,\
         10000,2100,800,1800,2000,2200,2600,8000,18000,55415,1960,21000000,,,,,,,,,,,,,,,,,,,,,,,,,,0,250000,0,,1000000,20000,\
         10000,10000,0,0,0,0,kernel,,0,0,0 1,\
         20400000,15300000,5100000,0,3,7,0,3000000,10000,10000,\
         19600000,14700000,4900000,0,1,7,0,2000000,10000,10000\r\n\
         fifo,os,,latency,64,block,all,closed,process,1,0,1,,,,,,auto,failed,\
         \"one, \"\"two\"\" three\\u{1b}[2J\"";
-    assert_eq!(body, format!("{expected}{}\r\n", ",".repeat(75)));
+    assert_eq!(body, format!("{expected}{}\r\n", ",".repeat(78)));
 }
 
 #[test]

@@ -4,7 +4,11 @@ use ipcmark_transport::Pattern;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{session::SessionRecord, trial::Trial};
+use super::{
+    counted::{CountKind, Counted, CountedPass},
+    session::SessionRecord,
+    trial::Trial,
+};
 
 /// The measurement of a case; its kind defines the event that its times describe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -24,12 +28,15 @@ pub struct Trials {
     /// Independent repetitions in fresh processes, in the order in which they ran; at least one.
     #[schemars(length(min = 1))]
     pub trials: Vec<Trial>,
+    /// What passes of their own after the trials counted; absent if nothing was to be counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<Counted>,
 }
 
 impl Measurement {
     /// The measurement of one trial of this pattern.
     pub fn of(pattern: Pattern, trial: Trial) -> Self {
-        let trials = Trials { trials: vec![trial] };
+        let trials = Trials { trials: vec![trial], counted: None };
         match pattern {
             Pattern::Latency | Pattern::FanOut => Measurement::RoundTrips(trials),
             Pattern::OneWay => Measurement::OneWay(trials),
@@ -39,16 +46,40 @@ impl Measurement {
 
     /// Its trials, in their order.
     pub fn trials(&self) -> &[Trial] {
-        let (Measurement::RoundTrips(all) | Measurement::OneWay(all) | Measurement::Stream(all)) =
-            self;
-        &all.trials
+        &self.all().trials
     }
 
     /// Its trials, mutable.
     pub fn trials_mut(&mut self) -> &mut Vec<Trial> {
+        &mut self.all_mut().trials
+    }
+
+    /// What was counted besides; none if nothing was.
+    pub fn counted(&self) -> Option<&Counted> {
+        self.all().counted.as_ref()
+    }
+
+    /// Takes over what the session of another measurement of the same case counted; false if that counted nothing of
+    /// this kind.
+    pub fn take_counts(&mut self, kind: CountKind, counting: &Measurement) -> bool {
+        let pass = counting.sessions().next().and_then(|session| CountedPass::of(kind, session));
+        let is_counted = pass.is_some();
+        if let Some(pass) = pass {
+            self.all_mut().counted.get_or_insert_default().put(kind, pass);
+        }
+        is_counted
+    }
+
+    fn all(&self) -> &Trials {
         let (Measurement::RoundTrips(all) | Measurement::OneWay(all) | Measurement::Stream(all)) =
             self;
-        &mut all.trials
+        all
+    }
+
+    fn all_mut(&mut self) -> &mut Trials {
+        let (Measurement::RoundTrips(all) | Measurement::OneWay(all) | Measurement::Stream(all)) =
+            self;
+        all
     }
 
     /// The sessions of its trials, in their order.
@@ -59,6 +90,9 @@ impl Measurement {
     /// Adds the trials of another measurement of the same case.
     pub(super) fn append(&mut self, mut more: Self) {
         self.trials_mut().append(more.trials_mut());
+        let counted = more.all_mut().counted.take();
+        let all = self.all_mut();
+        all.counted = all.counted.take().or(counted);
     }
 
     /// True if this is the kind of measurement for a pattern.

@@ -146,12 +146,11 @@ pub struct ProcessRecord {
     /// they were not looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<ChannelRecord>,
-    /// Its system calls by name; absent if they were not counted. Only `ipcmark explain` counts them, and the times of
-    /// such a run mean nothing.
+    /// Its system calls by name; absent if they were not counted. Only passes whose times are not used count them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<Vec<CallRecord>>,
-    /// Its instructions and cycles, by the processor's counters; absent where they were not counted all of the time, as in
-    /// all runs but those of `ipcmark explain`.
+    /// Its instructions and cycles, by the processor's counters; absent where they were not counted all of the time. Only
+    /// passes for that count them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor: Option<ProcessorRecord>,
 }
@@ -288,7 +287,7 @@ impl Losses {
     }
 }
 
-fn role(_: &mut SchemaGenerator) -> Schema {
+pub(super) fn role(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "oneOf": [
         { "const": "leader" },
         {

@@ -14,7 +14,7 @@ fn row(name: &str, pattern: Pattern, carrier: Carrier, channels: &[ChannelRecord
     let outcome = match measured(vec![trial]) {
         Outcome::Ok { measurement } if pattern.is_stream() => {
             let trials = measurement.trials().to_vec();
-            Outcome::Ok { measurement: Measurement::Stream(Trials { trials }) }
+            Outcome::Ok { measurement: Measurement::Stream(Trials { trials, counted: None }) }
         }
         outcome => outcome,
     };

@@ -2,6 +2,7 @@
 
 mod advice;
 mod compare;
+mod counted;
 mod explanation;
 mod fairness;
 mod file;

@@ -38,7 +38,7 @@ pub fn between(leader: u32, follower: u32) -> Between {
 
 /// The outcome of a case with these trials.
 pub fn measured(trials: Vec<Trial>) -> Outcome {
-    Outcome::Ok { measurement: Measurement::RoundTrips(Trials { trials }) }
+    Outcome::Ok { measurement: Measurement::RoundTrips(Trials { trials, counted: None }) }
 }
 
 /// A trial of these samples.

@@ -85,7 +85,7 @@ fn share_of_a_core(text: &str) -> Result<f64, String> {
 }
 
 /// Flags of `ipcmark run` that `advise` sets itself.
-const DECIDED: [&str; 13] = [
+const DECIDED: [&str; 14] = [
     "plan",
     "format",
     "history",
@@ -99,6 +99,7 @@ const DECIDED: [&str; 13] = [
     "interval",
     "arrivals",
     "trace",
+    "count",
 ];
 
 /// The flags of `ipcmark run` that it passes on.

@@ -49,8 +49,18 @@ pub(crate) enum FormatWord {
 }
 
 /// Flags of `ipcmark run` that set the number of repetitions, their order, and the use of the result.
-pub(super) const OF_RUN_ALONE: [&str; 9] =
-    ["plan", "format", "export", "output", "history", "live", "trials", "budget", "precision"];
+pub(super) const OF_RUN_ALONE: [&str; 10] = [
+    "plan",
+    "format",
+    "export",
+    "output",
+    "history",
+    "live",
+    "count",
+    "trials",
+    "budget",
+    "precision",
+];
 
 /// The flags of `ipcmark run` that override those of both plans: all but those above, and without `pairs`, which means
 /// the pairs of trials here.

@@ -100,8 +100,17 @@ impl Over {
 }
 
 /// Flags of `ipcmark run` that a sweep sets itself.
-const DECIDED: [&str; 8] =
-    ["plan", "format", "history", "budget", "precision", "round_trips", "arrivals", "trace"];
+const DECIDED: [&str; 9] = [
+    "plan",
+    "format",
+    "history",
+    "budget",
+    "precision",
+    "round_trips",
+    "arrivals",
+    "trace",
+    "count",
+];
 
 /// Flags of `ipcmark run` with another default in a sweep.
 const TRIALS: &str = "Independent repetitions of each point, in fresh processes and in an order of its own each \

@@ -25,8 +25,7 @@ use super::{
     status::{EXIT_TIMEOUT, end_job, here},
 };
 use crate::{
-    definition::CommandOutcome, interrupts::Interrupts, measurement::refuse_several_at_once,
-    registry,
+    definition::CommandOutcome, interrupts::Interrupts, measurement::refuse_by_hand, registry,
 };
 
 /// Takes part in the rounds.
@@ -36,7 +35,7 @@ pub(super) fn run(
     directory: PathBuf,
     interrupts: &Interrupts,
 ) -> CommandOutcome {
-    refuse_several_at_once(&arguments.run)?;
+    refuse_by_hand(&arguments.run)?;
     if arguments.run.live {
         return Err("--live draws one run, and --all-pairs is several".to_owned().into());
     }
