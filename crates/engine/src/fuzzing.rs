@@ -243,6 +243,7 @@ fn led(traffic: Traffic, thread: ThreadCosts) -> LeaderReport {
         costs: Costs { cpu_ns: 3000, idle_ns: 100, idle_cpu_ns: 10, ..Costs::default() },
         thread,
         parts_per_message: Some(1.0),
+        first_round_trip_ns: Some(2000),
         working_set: Some(WorkingSetReport { written: 4, read: 1, is_complete: true }),
         helpers: vec![HelperCosts { name: "iox-roudi".into(), cpu_ns: 5, idle_cpu_ns: 1 }],
         lost: 0,

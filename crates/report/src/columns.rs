@@ -4,7 +4,7 @@ use ipcmark_results::{Figure, Group, GroupKey, Load, Pattern, Row, Touch};
 
 use crate::{
     plain::words,
-    units::{Unit, align_points, count, figure, half_width, percent},
+    units::{Unit, align_points, count, duration, figure, half_width, percent},
 };
 
 /// One column beside the name of the transport.
@@ -296,6 +296,13 @@ pub const COLUMNS: &[Column] = &[
         cell: |row, _| row.further_threads().map_or_else(|| "–".into(), |count| count.to_string()),
     },
     Column {
+        label: "start",
+        rank: 12,
+        meaning: "The time to open all ends and to get the first answer, median over the trials. Up to eight rows open \
+        theirs at once.",
+        cell: |row, _| row.start_ns().map_or_else(|| "–".into(), duration),
+    },
+    Column {
         label: "samples",
         rank: 12,
         meaning: "The number of round trips behind the percentiles.",
@@ -316,6 +323,7 @@ impl Column {
             "threads" => rows.any(|row| row.further_threads().is_some_and(|count| count > 0)),
             "calls/msg" => rows.any(|row| row.calls_per_message().is_some()),
             "instr/msg" => rows.any(|row| row.instructions_per_message().is_some()),
+            "start" => rows.any(|row| row.start_ns().is_some()),
             "cycles/msg" => rows.any(|row| row.cycles_per_message().is_some()),
             "slowest" => rows.any(|row| row.least_published().is_some()),
             "all pairs/s" => rows.any(|row| row.all_pairs_per_second().is_some()),

@@ -237,6 +237,15 @@ impl<'a> Row<'a> {
         self.median(Trial::switches_per_message)
     }
 
+    /// The time from the start of opening its ends to the first answer; none if it was not timed.
+    pub fn start_ns(&self) -> Option<f64> {
+        let start = |trial: &Trial| {
+            let first_ns = trial.session.first_round_trip_ns?;
+            Some(trial.session.setup_ns.saturating_add(first_ns) as f64)
+        };
+        median(&self.trials.iter().filter_map(start).collect::<Vec<_>>())
+    }
+
     /// System calls of all processes per message that did something; none if they were not counted.
     pub fn calls_per_message(&self) -> Option<f64> {
         self.counted()?.calls.as_ref()?.calls_per_message()

@@ -60,6 +60,8 @@ pub(super) struct LatencyLeader<'a, E: ?Sized, T, const RELIABLE: bool> {
     pub losses: Losses,
     /// The buffers that its messages use, once they have been counted.
     pub working_set: Option<WorkingSetReport>,
+    /// The time of the first round trip, once one has ended.
+    pub first_round_trip_ns: Option<u64>,
     touch: PhantomData<T>,
 }
 
@@ -111,6 +113,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop
 
     fn complete(&mut self, report: &mut LeaderReport) {
         report.working_set = self.working_set.take();
+        report.first_round_trip_ns = self.first_round_trip_ns;
     }
 }
 
@@ -136,6 +139,7 @@ impl<'a, E: Endpoint + ?Sized, T: TouchPolicy, const RELIABLE: bool>
             answer: if context.span == Span::None { 0 } else { FROM_FOLLOWER },
             losses: Losses::default(),
             working_set: None,
+            first_round_trip_ns: None,
             touch: PhantomData,
         }
     }

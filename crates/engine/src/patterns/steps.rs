@@ -260,6 +260,20 @@ pub(super) fn unexpected(head: Head, expected: Head) -> Error {
     Error::new("receive", format!("message {}", expected.seq), cause)
 }
 
+/// Makes `count` round trips; returns the time from the start of the first to the end of the first that was completed.
+pub(super) fn first_of(
+    count: u64,
+    mut round_trip: impl FnMut() -> Result<bool, Error>,
+) -> Result<Option<u64>, Error> {
+    let (start, mut first_ns) = (now_ns(), None);
+    for _ in 0..count {
+        if round_trip()? && first_ns.is_none() {
+            first_ns = Some(now_ns() - start);
+        }
+    }
+    Ok(first_ns)
+}
+
 /// The number of round trips that are checked byte by byte, for messages of this length.
 pub(super) fn checked_messages(len: usize, is_thorough: bool) -> u64 {
     if is_thorough && len <= 65536 { 32 } else { 4 }
@@ -298,6 +312,20 @@ mod tests {
         fn release(&mut self) -> Result<(), Error> {
             Ok(())
         }
+    }
+
+    /// An answer that was lost costs its patience until the next one.
+    #[test]
+    fn the_first_round_trip_is_the_first_that_ends() {
+        let mut answers = [false, true, true].into_iter();
+        let first = first_of(3, || {
+            thread::sleep(Duration::from_millis(2));
+            Ok(answers.next().unwrap())
+        });
+        let first_ns = first.unwrap().unwrap();
+        assert!((4_000_000..).contains(&first_ns), "{first_ns}");
+        assert_eq!(answers.next(), None);
+        assert_eq!(first_of(2, || Ok(false)).unwrap(), None);
     }
 
     /// Regression: with a trace, the row of a transport that may lose messages failed when an answer came so late that

@@ -35,9 +35,10 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> LatencyLeader<'a, E,
         if pass.is_thorough {
             untimed.look_at_buffers(pass, context, streams)?;
         }
-        let LatencyLeader { seq, losses, working_set, .. } = untimed;
+        let LatencyLeader { seq, losses, working_set, first_round_trip_ns, .. } = untimed;
         let mut leader = Self::new(end, pass, context);
         (leader.seq, leader.losses, leader.working_set) = (seq, losses, working_set);
+        leader.first_round_trip_ns = first_round_trip_ns;
         Ok(leader)
     }
 }
@@ -61,9 +62,8 @@ impl<T: TouchPolicy, const RELIABLE: bool> UntimedLeader<'_, T, RELIABLE> {
     /// Sends messages with a known pattern, one by one and then, if the pass is thorough, in bursts each way; both
     /// endpoints check every byte.
     fn verify(&mut self, pass: &Pass, alternating: bool) -> Result<(), Error> {
-        for _ in 0..steps::checked_messages(self.len, pass.is_thorough) {
-            self.checked_round_trip()?;
-        }
+        let checked = steps::checked_messages(self.len, pass.is_thorough);
+        self.first_round_trip_ns = steps::first_of(checked, || self.checked_round_trip())?;
         if pass.is_thorough && !alternating && self.answer == FROM_FOLLOWER {
             self.send_burst()?;
             self.receive_burst()?;

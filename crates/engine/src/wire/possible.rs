@@ -82,6 +82,7 @@ impl LeaderReport {
             && [lost, late, lost_wait_ns].into_iter().all(|figure| *figure <= most)
             && self.parts_per_message.is_none_or(|parts| is_time(parts, most))
             && self.working_set.is_none_or(|set| set.written.max(set.read) <= most)
+            && self.first_round_trip_ns.is_none_or(|first_ns| first_ns <= most)
             && self.thread.is_possible(most)
             && self.helpers.len() <= MAX_HELPERS
             && helpers.into_iter().all(|figure| figure <= most.saturating_mul(MAX_THREADS))

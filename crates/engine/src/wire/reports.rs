@@ -28,6 +28,9 @@ pub(crate) struct LeaderReport {
     pub parts_per_message: Option<f64>,
     /// The buffers of its messages, if they were counted.
     pub working_set: Option<WorkingSetReport>,
+    /// The time of the first round trip after its endpoint was opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_round_trip_ns: Option<u64>,
     /// Processes that a library runs besides its endpoints.
     pub helpers: Vec<HelperCosts>,
     /// Round trips that were given up.

@@ -115,6 +115,7 @@ const TRIAL: &[CsvColumn<Trial>] = &[
     }),
     ("lost_wait_ns", |trial| trial.lost_wait_ns.to_string()),
     ("setup_ns", |trial| trial.session.setup_ns.to_string()),
+    ("first_round_trip_ns", |trial| optional(trial.session.first_round_trip_ns)),
     ("round", |trial| trial.round.to_string()),
     ("reference_multiple", |trial| optional(trial.reference_multiple)),
     ("turns_ns", |trial| trial.session.turns_ns.to_string()),

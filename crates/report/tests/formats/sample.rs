@@ -147,6 +147,7 @@ pub fn set(trial: &mut Trial, times: Times, mean_ns: f64) {
 fn session(wait: Wait, time: f64) -> SessionRecord {
     SessionRecord {
         setup_ns: 250_000,
+        first_round_trip_ns: Some(50_000),
         turns_ns: 1_000_000,
         configuration: Default::default(),
         messages: 20_000,

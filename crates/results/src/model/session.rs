@@ -15,6 +15,11 @@ use crate::figure::check_figures;
 pub struct SessionRecord {
     /// Time to open all ends.
     pub setup_ns: u64,
+    /// The first round trip after that, from the send to the last answer; a lost one counts with the time waited for it.
+    /// With `setup_ns` it is the time from the start to the first answer. Absent if none ended, and in files of versions
+    /// that did not time it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_round_trip_ns: Option<u64>,
     /// The settings that the transport made in its library, in the library's own terms.
     pub configuration: BTreeMap<String, String>,
     /// The total length of the leader's turns: the time to which the costs of its processes refer.

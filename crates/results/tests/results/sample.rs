@@ -107,6 +107,7 @@ fn session(histogram: &Histogram<u64>) -> SessionRecord {
     let count = histogram.len();
     SessionRecord {
         setup_ns: 12_345,
+        first_round_trip_ns: Some(2_345),
         turns_ns: 1_000_000,
         configuration: [("pool".to_string(), "16 x 4 MiB".to_string())].into(),
         messages: 2 * count,

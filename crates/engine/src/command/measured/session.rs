@@ -32,6 +32,7 @@ impl Reports {
             messages: self.messages(circumstances),
             losses: self.losses(),
             parts_per_message: self.leader.parts_per_message,
+            first_round_trip_ns: self.leader.first_round_trip_ns,
             working_set: self.leader.working_set.map(|set| working_set(set, circumstances.payload)),
             idle_share: self.idle_share(),
             processes: self.processes(&circumstances.placements[0]),

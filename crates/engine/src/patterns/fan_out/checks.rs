@@ -22,9 +22,8 @@ impl<E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
     /// Sends messages with a known pattern, one by one and, if the pass is thorough, in a burst to all, and lets every
     /// follower send a burst back; both sides check every byte.
     pub(in crate::patterns) fn verify(&mut self, pass: &Pass) -> Result<(), Error> {
-        for _ in 0..steps::checked_messages(self.len, pass.is_thorough) {
-            self.checked()?;
-        }
+        let checked = steps::checked_messages(self.len, pass.is_thorough);
+        self.first_round_trip_ns = steps::first_of(checked, || self.checked())?;
         if !pass.is_thorough {
             return Ok(());
         }
@@ -85,6 +84,7 @@ impl<E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
             aside_ns: 0,
             losses: Losses::default(),
             working_set: None,
+            first_round_trip_ns: None,
             chosen: PhantomData,
             len: self.len,
             seed: self.seed,

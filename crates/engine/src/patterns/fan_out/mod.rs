@@ -185,6 +185,8 @@ pub(super) struct FanOutLeader<'a, E, T, G, const RELIABLE: bool> {
     losses: Losses,
     /// The buffers that its messages use, once they have been counted.
     working_set: Option<WorkingSetReport>,
+    /// The time of the first round trip, once one has ended.
+    first_round_trip_ns: Option<u64>,
     chosen: PhantomData<(T, G)>,
 }
 
@@ -245,6 +247,7 @@ impl<E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool> BlockLo
 
     fn complete(&mut self, report: &mut LeaderReport) {
         report.working_set = self.working_set.take();
+        report.first_round_trip_ns = self.first_round_trip_ns;
         report.answers = self.followers.iter().map(FollowerAnswers::report).collect();
         let has_several = self.followers.len() > 1;
         report.first_answers = has_several.then(|| ipcmark_results::encode(&self.firsts));
@@ -270,6 +273,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, G: Gathering<E>, const RELIABLE: bool>
             silent: pass.silent as usize,
             losses: Losses::default(),
             working_set: None,
+            first_round_trip_ns: None,
             chosen: PhantomData,
         }
     }

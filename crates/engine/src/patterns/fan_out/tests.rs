@@ -100,6 +100,7 @@ fn leader<G: Gathering<Answered>, const RELIABLE: bool>(
         silent: 0,
         losses: Losses::default(),
         working_set: None,
+        first_round_trip_ns: None,
         chosen: PhantomData,
     }
 }
