@@ -4,7 +4,9 @@ use ipcmark_results::{Case, Role, Status};
 use ipcmark_transport::Pattern;
 
 use crate::{
-    fan_out::{LOSSY, NATIVE, a_death_costs_the_row, available, received, waits},
+    fan_out::{
+        LOSSY, NATIVE, RowsOfRun, a_death_costs_the_row, available, listed_native, received, waits,
+    },
     support::{Verdict, assert_valid, only, refused, run, traces},
 };
 
@@ -38,19 +40,26 @@ pub(crate) fn is_whole(case: &Case, publishers: u32) {
 }
 
 fn every_message_of_every_publisher_is_counted() -> Verdict {
+    let mut runs = match listed_native() {
+        Ok(runs) => {
+            runs.into_iter().map(|rows| (rows, "--publishers 3 -n 40", 3)).collect::<Vec<_>>()
+        }
+        Err(skipped) => return skipped,
+    };
     let rows = match available(&NATIVE) {
         Ok(rows) => rows,
         Err(skipped) => return skipped,
     };
-    let (waits, names) = (waits(&rows), rows.join(","));
-    for (words, publishers) in
-        [("--publishers 3 -s 64,64k", 3), ("--publishers 16 -s 64 --sandbox off", 16)]
-    {
-        let words = format!("run -t {names} {waits} {words} -n 200 --trials 1 --timeout 1m");
+    let waits = waits(&rows);
+    let words = format!("-t {} {waits} -s 64", rows.join(","));
+    let many = RowsOfRun { words, count: rows.len() };
+    runs.push((many, "--publishers 16 --sandbox off -n 200", 16));
+    for (RowsOfRun { words: of_rows, count }, words, publishers) in runs {
+        let words = format!("run {of_rows} {words} --trials 1 --timeout 1m");
         let ended = run(&format!("{words} --format json")).exits(0);
         assert_valid(&serde_json::from_str(&ended.stdout).unwrap());
         let result = ended.result();
-        assert!(result.cases.len() >= rows.len());
+        assert_eq!(result.cases.len(), count);
         result.cases.iter().for_each(|case| is_whole(case, publishers));
         assert_eq!(traces::names(&result.run.id), [""; 0]);
     }
