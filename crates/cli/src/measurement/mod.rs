@@ -77,6 +77,17 @@ impl ByHandLeader {
     }
 }
 
+/// What takes longer than this is announced before it begins.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Says how long `what` takes at least, if that is long.
+pub(crate) fn announce_time(what: &str, least: Duration) {
+    if least >= LONG {
+        let least = humantime::format_duration(Duration::from_secs(least.as_secs()));
+        output::say(format_args!("{what} take at least {least}"));
+    }
+}
+
 /// Measures what the flags request, and shows it. With a leader, the followers are other commands that connect to it.
 pub(crate) fn measure(
     arguments: &RunArguments,

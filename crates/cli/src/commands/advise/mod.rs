@@ -24,7 +24,7 @@ use crate::{
     guide::Guide,
     interrupts::Interrupts,
     live,
-    measurement::{ResultRecorder, RunRequest, exports, recorded},
+    measurement::{ResultRecorder, RunRequest, announce_time, exports, recorded},
     output,
     registry::{self, Transports},
     saved, selection,
@@ -142,7 +142,7 @@ impl ParsedQuestion<'_> {
         let registry = &self.transports.registry;
         let mut request = RunRequest::new(&self.run, registry)?;
         if self.question.load != Load::Closed && !self.is_length_given {
-            request.measure_enough_for_p99(&self.run, false);
+            request.measure_enough_for_p99(&self.run, self.question.p99_below_ns.is_some());
         }
         let left_out = self.unmet(&request.plan.transports);
         let is_left = |at: &usize| {
@@ -151,6 +151,7 @@ impl ParsedQuestion<'_> {
         };
         request.plan.transports.retain(is_left);
         request.plan.has_final = !self.are_trials_given;
+        announce_time("the rows", request.least_time(registry));
         self.run.live.then(live::check).transpose()?;
         let interrupts = Interrupts::catch().map_err(|error| error.to_string())?;
         let recorder = ResultRecorder::new(self.run.output.clone())

@@ -5,9 +5,8 @@ mod arguments;
 mod knee;
 mod state;
 
-use std::{process::ExitCode, time::Duration};
+use std::process::ExitCode;
 
-use ipcmark_engine::Registry;
 use ipcmark_report::{SweepShown, sweep_table};
 use ipcmark_transport::Pattern;
 
@@ -24,7 +23,7 @@ use crate::{
     guide::Guide,
     interrupts::Interrupts,
     live,
-    measurement::{self, ResultRecorder, RunRequest, exports, request::each_once},
+    measurement::{self, ResultRecorder, RunRequest, announce_time, exports, request::each_once},
     output, registry,
 };
 
@@ -81,7 +80,8 @@ fn swept(
     // Checks all points before the first is measured.
     let requests = points.iter().map(|point| state.request(point));
     let requests = each_once(requests.collect::<Result<Vec<_>, Rejection>>()?, point);
-    announce_time(&requests, &state.transports.registry);
+    let registry = &state.transports.registry;
+    announce_time("the points", requests.iter().map(|one| one.least_time(registry)).sum());
     state.recorder =
         ResultRecorder::new(None).drawing(all.live).map_err(|error| error.to_string())?;
     let mut by_name = Vec::new();
@@ -117,18 +117,6 @@ fn swept(
     let names = by_name.iter().map(|at| state.transports.registry[*at].definition().name.as_ref());
     let measured = measurement::all_measured(result, &names.collect::<Vec<_>>());
     Ok(ExitCode::from(u8::from(!written || !exported || !shown || !measured)))
-}
-
-/// A sweep whose points take longer than this says so before it begins.
-const LONG: Duration = Duration::from_secs(60);
-
-/// Says how long the points take at least, if that is long.
-fn announce_time(requests: &[RunRequest], registry: &Registry) {
-    let least: Duration = requests.iter().map(|request| request.least_time(registry)).sum();
-    if least >= LONG {
-        let least = humantime::format_duration(Duration::from_secs(least.as_secs()));
-        output::say(format_args!("the points take at least {least}"));
-    }
 }
 
 /// The point of a request: `1k/s` and `1000/s` are one.
