@@ -1,8 +1,8 @@
 //! The transport options that users set: `--set zeromq.high-water-mark=100`.
 
 use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
 };
 
 use ipcmark_engine::{AnyTransport, Registry};
@@ -97,13 +97,14 @@ fn unknown(transport: &str, key: &str, registry: &Registry) -> String {
     }
 }
 
-/// The files and directories among the values, which the transports will read.
+/// The files and directories among the values, which the transports will read, each once.
 pub(crate) fn paths(options: &Options, registry: &Registry) -> Vec<PathBuf> {
     let each = options.iter().flat_map(|(at, options)| options.iter().map(move |o| (at, o)));
     let paths = each.filter(|(at, (key, value))| {
         spec(registry[**at].as_ref(), key).is_some_and(|spec| spec.is_path(value))
     });
-    paths.map(|(_, (_, value))| Path::new(value).to_owned()).collect()
+    let paths: BTreeSet<PathBuf> = paths.map(|(_, (_, value))| value.into()).collect();
+    paths.into_iter().collect()
 }
 
 /// The settings of a follower's user: files and directories of its host, by transport and key.

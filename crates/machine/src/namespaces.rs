@@ -57,11 +57,8 @@ fn map_user(uid: Uid, gid: Gid) -> io::Result<()> {
 /// The system refuses a mount, or a path of `visible` does not exist.
 pub fn mount_private(visible: &[PathBuf]) -> Result<(), Error> {
     attach("none", "/", "", MsFlags::MS_REC | MsFlags::MS_PRIVATE, None)?;
-    let hidden: Vec<(&PathBuf, File)> = visible
-        .iter()
-        .filter(|path| HIDDEN.iter().any(|place| path.starts_with(place)))
-        .map(|path| Ok((path, reach(path)?)))
-        .collect::<Result<_, Error>>()?;
+    let hidden = hidden(visible)?.into_iter().map(|path| Ok((path, reach(path)?)));
+    let hidden: Vec<(&Path, File)> = hidden.collect::<Result<_, Error>>()?;
     let safe = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     attach("tmpfs", "/dev/shm", "tmpfs", safe, Some("mode=1777"))?;
     attach("tmpfs", "/tmp", "tmpfs", safe, Some("mode=1777"))?;
@@ -76,6 +73,22 @@ pub fn mount_private(visible: &[PathBuf]) -> Result<(), Error> {
 /// The directories over which a sandbox mounts its own: their outside content is hidden inside.
 pub const HIDDEN: [&str; 2] = ["/tmp", "/dev/shm"];
 
+/// The paths that a sandbox hides. None lies within another, which shows it as well.
+fn hidden(visible: &[PathBuf]) -> Result<Vec<&Path>, Error> {
+    let is_hidden = |path: &&Path| HIDDEN.iter().any(|place| path.starts_with(place));
+    let mut hidden: Vec<&Path> = visible.iter().map(PathBuf::as_path).filter(is_hidden).collect();
+    hidden.sort();
+    hidden.dedup_by(|inner, outer| inner.starts_with(outer));
+    match hidden.iter().find(|path| HIDDEN.iter().any(|place| path.as_os_str() == *place)) {
+        None => Ok(hidden),
+        Some(whole) => {
+            let cause = "a session has a directory of its own there";
+            Err(Error::new("show a sandbox all of", whole.display().to_string(), cause)
+                .remedy("give a directory below it"))
+        }
+    }
+}
+
 /// Holds a file or a directory by a descriptor, without opening it for reading.
 fn reach(path: &Path) -> Result<File, Error> {
     let mut options = File::options();
@@ -86,15 +99,22 @@ fn reach(path: &Path) -> Result<File, Error> {
 /// Makes a hidden file or directory visible again at its path.
 fn uncover(path: &Path, file: &File) -> Result<(), Error> {
     let fail = |e: io::Error| Error::os("show the sandbox", path.display().to_string(), e);
-    if file.metadata().map_err(fail)?.is_dir() {
-        fs::create_dir_all(path).map_err(fail)?;
-    } else {
-        fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).map_err(fail)?;
-        File::create(path).map_err(fail)?;
-    }
+    make_mount_point(path, file.metadata().map_err(fail)?.is_dir()).map_err(fail)?;
     let source = format!("/proc/self/fd/{}", file.as_raw_fd());
     mount(Some(source.as_str()), path, None::<&str>, MsFlags::MS_BIND, None::<&str>)
         .map_err(|e| fail(e.into()))
+}
+
+/// Makes an empty directory or file at `path`. What is there stays as it is.
+fn make_mount_point(path: &Path, is_directory: bool) -> io::Result<()> {
+    if is_directory {
+        return fs::create_dir_all(path);
+    }
+    fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
+    match File::create_new(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
 }
 
 fn attach(
@@ -110,4 +130,32 @@ fn attach(
         // For example in a chroot whose root is not a mount point.
         None => Error::os("part from the system's", "mounts", e),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression: a file that was named twice, as the profile of each row of a family is, was mounted over itself, and
+    /// truncated.
+    #[test]
+    fn what_is_visible_is_shown_once_and_stays_as_it_is() {
+        let visible = ["/tmp/c/p.xml", "/tmp/p.xml", "/home/u/p.xml", "/tmp/c", "/tmp/p.xml"];
+        let visible = visible.map(PathBuf::from);
+        let shown = ["/tmp/c", "/tmp/p.xml"].map(Path::new);
+        assert_eq!(hidden(&visible).unwrap(), shown);
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("profile");
+        fs::write(&file, "of the user").unwrap();
+        make_mount_point(&file, false).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "of the user");
+        make_mount_point(&place.path().join("new/profile"), false).unwrap();
+        assert!(place.path().join("new/profile").is_file());
+    }
+
+    #[test]
+    fn a_whole_directory_that_a_session_has_of_its_own_is_refused() {
+        let error = hidden(&["/tmp".into()]).unwrap_err().to_string();
+        assert!(error.contains("all of /tmp") && error.contains("below it"), "{error}");
+    }
 }
