@@ -2,16 +2,20 @@
 //! if it leaves its parent, its group and its terminal, finally becomes a child of this process and ends before it
 //! does.
 
-use std::{fs::File, io, os::fd::AsFd, process};
+use std::{
+    fs::File,
+    io,
+    os::{fd::AsFd, unix::process::ExitStatusExt},
+    process::{self, ExitStatus},
+};
 
-use ipcmark_machine::descendants;
+use ipcmark_machine::{descendants, process::reap};
 use ipcmark_transport::Error;
 use nix::{
     poll::{PollFd, PollFlags, PollTimeout, poll},
     sys::{
         signal::{SigSet, SigmaskHow, Signal, sigprocmask},
         signalfd::SignalFd,
-        wait::{WaitPidFlag, WaitStatus, waitpid},
     },
     unistd::{ForkResult, Pid, dup2_stderr, dup2_stdin, dup2_stdout, fork},
 };
@@ -46,16 +50,14 @@ pub(crate) fn begin() -> Result<(), Error> {
 fn supervise(child: Pid, signals: &SignalFd) -> ! {
     let status = await_end(child, signals);
     descendants::end();
-    match status {
-        Some(WaitStatus::Exited(_, code)) => process::exit(code),
-        Some(WaitStatus::Signaled(_, signal, _)) => descendants::end_by(signal),
-        _ => {}
+    if let Some(signal) = status.and_then(|status| status.signal()) {
+        descendants::end_by(signal);
     }
-    process::exit(1)
+    process::exit(status.and_then(|status| status.code()).unwrap_or(1))
 }
 
 /// The status of the child; `None` if the child must be ended.
-fn await_end(child: Pid, signals: &SignalFd) -> Option<WaitStatus> {
+fn await_end(child: Pid, signals: &SignalFd) -> Option<ExitStatus> {
     let stdin = io::stdin();
     loop {
         let mut wanted = [
@@ -68,9 +70,7 @@ fn await_end(child: Pid, signals: &SignalFd) -> Option<WaitStatus> {
         if closed || signal.is_some_and(|signal| signal != Signal::SIGCHLD) {
             return None;
         }
-        if let Ok(status @ (WaitStatus::Exited(..) | WaitStatus::Signaled(..))) =
-            waitpid(child, Some(WaitPidFlag::WNOHANG))
-        {
+        if let Some((_, status)) = reap(Some(child)) {
             return Some(status);
         }
     }

@@ -59,11 +59,16 @@ pub fn end() {
 }
 
 /// Ends this process by a signal, so that its parent learns of it; returns if the signal does not end a process.
-pub fn end_by(signal: Signal) {
-    // SAFETY: the default action runs no code of ours.
-    let _ = unsafe { nix::sys::signal::signal(signal, nix::sys::signal::SigHandler::SigDfl) };
-    let _ = nix::sys::signal::raise(signal);
-    let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&SigSet::from_iter([signal])), None);
+pub fn end_by(signal: i32) {
+    // SAFETY: the default action runs no code of ours, and the set is initialised before it is used.
+    unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, signal);
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
+        libc::sigprocmask(libc::SIG_UNBLOCK, &set, std::ptr::null_mut());
+    }
 }
 
 fn children() -> Vec<Pid> {

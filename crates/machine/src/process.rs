@@ -2,7 +2,11 @@
 
 use std::{
     fs,
-    os::fd::{FromRawFd, OwnedFd},
+    os::{
+        fd::{FromRawFd, OwnedFd},
+        unix::process::ExitStatusExt,
+    },
+    process::ExitStatus,
 };
 
 use ipcmark_transport::Error;
@@ -38,6 +42,27 @@ pub fn end_first_without_memory() {
 pub fn all() -> impl Iterator<Item = Pid> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| Some(Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)))
+}
+
+/// Reaps `child`, or any child of this process if it is none, if it has ended; returns it and how it ended. A signal
+/// without a name, a real-time one, ends a child as any other does.
+pub fn reap(child: Option<Pid>) -> Option<(Pid, ExitStatus)> {
+    let mut status = 0;
+    // SAFETY: the kernel writes the status, and nothing else.
+    let ended = unsafe { libc::waitpid(child.map_or(-1, Pid::as_raw), &mut status, libc::WNOHANG) };
+    (ended > 0).then(|| (Pid::from_raw(ended), ExitStatus::from_raw(status)))
+}
+
+/// How a process ended, in words: `was killed by signal 9 (SIGKILL)`.
+pub fn how_it_ended(status: ExitStatus) -> String {
+    match (status.signal(), status.code()) {
+        (Some(signal), _) => match Signal::try_from(signal) {
+            Ok(name) => format!("was killed by signal {signal} ({name})"),
+            Err(_) => format!("was killed by signal {signal}"),
+        },
+        (None, Some(code)) => format!("exited with status {code}"),
+        (None, None) => format!("ended: {status}"),
+    }
 }
 
 /// A descriptor of a process, readable when it has ended; none if the kernel does not support it (before Linux 5.3) or

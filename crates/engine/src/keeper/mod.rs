@@ -24,7 +24,7 @@ use nix::{
     sys::{
         prctl,
         signal::Signal,
-        wait::{WaitPidFlag, WaitStatus, waitpid},
+        wait::{WaitStatus, waitpid},
     },
     unistd::{ForkResult, Pid, fork, setsid},
 };
@@ -32,7 +32,7 @@ use nix::{
 use ipcmark_fdpass::FrameSocket;
 use ipcmark_machine::{
     descendants, namespaces,
-    process::{Stat, die_with_parent, end_first_without_memory},
+    process::{Stat, die_with_parent, end_first_without_memory, how_it_ended, reap},
 };
 
 use crate::{
@@ -121,9 +121,7 @@ fn wait_for(child: Pid) -> Result<(), Error> {
     };
     match status {
         WaitStatus::Exited(_, 0) => Ok(()),
-        status => {
-            Err(Error::new("hold", "the session", format!("its process {}", in_words(status))))
-        }
+        status => Err(Error::new("hold", "the session", format!("its process ended: {status:?}"))),
     }
 }
 
@@ -162,7 +160,7 @@ fn serve(command: FrameSocket, registry: &Registry, session: &SessionContext) ->
     match served {
         Err(error) if error.is_peer_gone() => Ok(()),
         Ok(Some(signal)) => {
-            descendants::end_by(signal);
+            descendants::end_by(signal as i32);
             // The first process of a PID namespace cannot end by its own signal.
             process::exit(128 + signal as i32)
         }
@@ -243,31 +241,15 @@ impl Keeper<'_> {
     /// Reports every worker that has ended; adopted orphans are only reaped.
     fn reap(&mut self) -> Result<(), Error> {
         loop {
-            let status = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
-                Ok(WaitStatus::StillAlive) | Err(_) => return Ok(()),
-                Ok(status) => status,
-            };
-            let Some(at) = self.workers.iter().position(|(pid, _)| Some(*pid) == status.pid())
-            else {
-                continue;
-            };
+            let Some((child, status)) = reap(None) else { return Ok(()) };
+            let Some(at) = self.workers.iter().position(|(pid, _)| *pid == child) else { continue };
             let (_, role) = self.workers.swap_remove(at);
-            say(&self.command, &KeeperReport::Exited { role, how: in_words(status).into() })?;
+            say(&self.command, &KeeperReport::Exited { role, how: how_it_ended(status).into() })?;
         }
     }
 
     fn states(&self) -> Vec<PlainText> {
         self.workers.iter().filter_map(|(pid, role)| state(*pid, *role)).collect()
-    }
-}
-
-fn in_words(status: WaitStatus) -> String {
-    match status {
-        WaitStatus::Signaled(_, signal, _) => {
-            format!("was killed by signal {} ({signal})", signal as i32)
-        }
-        WaitStatus::Exited(_, status) => format!("exited with status {status}"),
-        other => format!("ended: {other:?}"),
     }
 }
 

@@ -149,6 +149,8 @@ const fn unreliable(
 }
 
 const SEGV: Act = Signal(libc::SIGSEGV);
+/// A real-time signal, which has no name.
+const REAL_TIME: Act = Signal(43);
 const KILL: Act = Signal(libc::SIGKILL);
 const STOP: Act = Signal(libc::SIGSTOP);
 
@@ -207,6 +209,10 @@ pub const SCENARIOS: &[Scenario] = &[
         &["the leader was killed by signal 9 (SIGKILL) while verifying"]),
     process("killed-measuring", Follower, Take(MEASURING), KILL,
         &["the follower was killed by signal 9 (SIGKILL) while measuring"]),
+
+    // Once nothing reported the end by a signal without a name, and the row took all of the timeout.
+    process("killed-by-a-real-time-signal", Follower, Take(MEASURING), REAL_TIME,
+        &["the follower was killed by signal 43 while measuring"]),
 
     process("hangs-opening", Leader, Open, Hang,
         &["no end within 20 s beyond the expected time while opening: ", "a process hangs"]),
