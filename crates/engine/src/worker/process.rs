@@ -52,16 +52,20 @@ pub(crate) fn run_workers(
     let shares_process = workers.len() > 1;
     let first = workers.remove(0);
     thread::scope(|scope| {
-        for worker in workers {
-            let work = move || match status(|| worker.work(registry, service, shares_process)) {
+        let works =
+            |worker: WorkerProcess| match status(|| worker.work(registry, service, shares_process))
+            {
                 0 => {}
                 status => process::exit(status),
             };
+        for worker in workers {
+            let work = move || works(worker);
             // As large as the first thread's, regardless of RUST_MIN_STACK.
             let thread = thread::Builder::new().stack_size(STACK_BYTES);
             thread.spawn_scoped(scope, work).map_err(|e| Error::scarce("start", "a thread", e))?;
         }
-        first.work(registry, service, shares_process)
+        works(first);
+        Ok(())
     })
 }
 
