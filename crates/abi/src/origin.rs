@@ -5,7 +5,7 @@ use std::{
     fs::{self, File},
     os::{fd::AsRawFd, unix::fs::MetadataExt},
     path::{Path, PathBuf},
-    sync::OnceLock,
+    sync::{Mutex, PoisonError},
 };
 
 use ipcmark_contract::c;
@@ -21,7 +21,7 @@ pub(crate) struct ModuleFile {
     file: Option<File>,
     /// True if the module can name the leftovers of killed sessions.
     pub names_leftovers: bool,
-    library: OnceLock<Library>,
+    library: Mutex<Option<Library>>,
 }
 
 impl ModuleFile {
@@ -29,7 +29,7 @@ impl ModuleFile {
     pub(crate) fn new(path: &Path, names_leftovers: bool) -> Self {
         let hidden = HIDDEN.iter().any(|place| path.starts_with(place));
         let file = hidden.then(|| File::open(path).ok()).flatten();
-        Self { path: path.to_owned(), file, names_leftovers, library: OnceLock::new() }
+        Self { path: path.to_owned(), file, names_leftovers, library: Mutex::new(None) }
     }
 
     /// Its path outside a sandbox.
@@ -43,13 +43,13 @@ impl ModuleFile {
         library.transport(name).map_err(|cause| self.error(cause))
     }
 
-    /// The module, loaded.
+    /// The module, loaded: once, also if ends in threads of one process ask for it at the same time.
     pub(crate) fn library(&self) -> Result<Library, Error> {
-        if let Some(library) = self.library.get() {
-            return Ok(*library);
+        let mut loaded = self.library.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(library) = *loaded {
+            return Ok(library);
         }
-        let library = Library::load(&self.name_here(), &self.path)?;
-        Ok(*self.library.get_or_init(|| library))
+        Ok(*loaded.insert(Library::load(&self.name_here(), &self.path)?))
     }
 
     /// The path by which this process can open the file: its own path, unless that path is now
