@@ -14,8 +14,8 @@
  *  - No exception, longjmp or exit() leaves a function. Nothing is printed. The module's own code
  *    neither allocates nor reads a clock between open and close.
  *  - Strings are UTF-8 and end with a NUL byte; those of a description live as long as the process.
- *  - Every struct begins with its size. Within one version, it grows only at its end: never read a field
- *    beyond the `size` of the struct that was passed, because it does not exist.
+ *  - Every struct but the two of options begins with its size. Within one version, it grows only at its end:
+ *    never read a field beyond the `size` of the struct that was passed, because it does not exist.
  *  - Bits, flags and reserved fields that are not named here are 0.
  */
 #ifndef IPCMARK_TRANSPORT_H

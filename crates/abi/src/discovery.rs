@@ -51,6 +51,8 @@ fn objects(directory: &Path) -> Vec<PathBuf> {
 
 /// Examines all files concurrently.
 pub(crate) fn ask(files: Vec<PathBuf>) -> Vec<ExaminedModule> {
+    let (files, others): (Vec<_>, Vec<_>) =
+        files.into_iter().partition(|file| file.to_str().is_some());
     let words = |file: &PathBuf| [EXAMINE.into(), file.into()];
     let processes = files.iter().map(|file| ModuleProcess::start(&words(file))).collect();
     let answers = process::answers(processes);
@@ -58,5 +60,12 @@ pub(crate) fn ask(files: Vec<PathBuf>) -> Vec<ExaminedModule> {
     let flat = |answer: Result<_, _>| {
         answer.map_err(Refusal::new).and_then(|answer| answer).and_then(Offer::checked)
     };
-    examined.map(|(path, answer)| ExaminedModule { path, answer: flat(answer) }).collect()
+    let examined = examined.map(|(path, answer)| ExaminedModule { path, answer: flat(answer) });
+    examined.chain(others.into_iter().map(unreadable)).collect()
+}
+
+/// A module whose path cannot be passed on.
+fn unreadable(path: PathBuf) -> ExaminedModule {
+    let reason = "its path is not UTF-8: rename the file or the directory";
+    ExaminedModule { path, answer: Err(Refusal::new(reason.into())) }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ipcmark_contract::{c, failure, text};
-use ipcmark_transport::{Error, MAX_PAYLOAD, MIN_PAYLOAD};
+use ipcmark_transport::{BUFFERS, Error, MAX_PAYLOAD, MIN_PAYLOAD};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -66,11 +66,39 @@ impl Offer {
         }
         Ok(checked)
     }
+
+    /// The same without what only people read.
+    pub(crate) fn without_prose(&self) -> Self {
+        let Self { family, transports, names_leftovers, .. } = self;
+        let mut transports = transports.clone();
+        for (description, _) in &mut transports {
+            description.summary.clear();
+            description.options.iter_mut().for_each(|option| option.summary.clear());
+        }
+        let (family, names_leftovers) = (family.clone(), *names_leftovers);
+        Self { family, transports, faults: Vec::new(), names_leftovers }
+    }
+}
+
+/// The longest text of a description, in bytes.
+const LONGEST_TEXT: usize = 1000;
+
+/// The most options of a transport.
+const MOST_OPTIONS: usize = 64;
+
+fn has_long_text(description: &Description) -> bool {
+    let of_options = description
+        .options
+        .iter()
+        .flat_map(|option| [&option.key, &option.accepts, &option.standard, &option.summary]);
+    of_options.chain([&description.summary]).any(|text| text.len() > LONGEST_TEXT)
 }
 
 /// The rule that a description breaks, if any.
 fn lack(description: &Description) -> Option<&'static str> {
-    let Description { name, waits, patterns, max_payload, max_subscribers, .. } = description;
+    let Description { name, waits, patterns, max_payload, max_subscribers, options, .. } =
+        description;
+    let has_reserved_option = options.iter().any(|option| option.key == BUFFERS.key);
     let rules = [
         (!is_name(name), "has no name that could be one"),
         (waits.is_empty(), "has no wait"),
@@ -78,6 +106,9 @@ fn lack(description: &Description) -> Option<&'static str> {
         (*max_subscribers == 0, "has room for no follower"),
         (*max_payload < MIN_PAYLOAD, "carries no message of 16 bytes"),
         (*max_payload > MAX_PAYLOAD, "carries larger messages than there are"),
+        (has_reserved_option, "has an option with the name of one of ipcmark's own, buffers"),
+        (options.len() > MOST_OPTIONS, "has more than 64 options"),
+        (has_long_text(description), "has a text of more than 1,000 bytes"),
     ];
     rules.into_iter().find_map(|(is_broken, lack)| is_broken.then_some(lack))
 }
@@ -134,6 +165,8 @@ mod tests {
     /// Found by fuzzing: a transport without a name was listed.
     #[test]
     fn an_invalid_answer_of_a_module_is_ignored() {
+        let option =
+            |key: String| json!({"key": key, "accepts": "", "standard": "", "summary": ""});
         let offer = |family: &str, fields: serde_json::Value| {
             let mut transport = json!({"name": "a", "summary": "", "waits": ["spin"]});
             transport.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
@@ -152,6 +185,10 @@ mod tests {
             json!({"max_payload": 15}),
             json!({"max_payload": u64::MAX}),
             json!({"max_subscribers": 0}),
+            json!({"summary": "s".repeat(1001)}),
+            json!({"option": vec![option("o".repeat(1001)); 1]}),
+            json!({"option": vec![option("o".into()); 65]}),
+            json!({"option": [option("buffers".into())]}),
         ] {
             let offer = offer("f", fields.clone()).unwrap();
             assert!(offer.transports.is_empty() && offer.faults.len() == 1, "{fields}");

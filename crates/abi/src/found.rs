@@ -48,9 +48,15 @@ impl ExaminedModules {
         serde_json::from_str(&text).unwrap_or_default()
     }
 
-    /// The variable and its value that pass the modules to processes started from now on.
+    /// The variable and its value that pass the modules to processes started from now on: those that offer something,
+    /// without the texts for people. The kernel limits a variable to 128 KiB.
     pub fn to_inherit(&self) -> (&'static str, String) {
-        (VARIABLE, serde_json::to_string(self).unwrap_or_default())
+        let usable = self.modules.iter().filter_map(|examined| {
+            let answer = Ok(examined.answer.as_ref().ok()?.without_prose());
+            Some(ExaminedModule { path: examined.path.clone(), answer })
+        });
+        let inherited = Self { modules: usable.collect(), passed_over: self.passed_over.clone() };
+        (VARIABLE, serde_json::to_string(&inherited).expect("paths are UTF-8 and the rest is text"))
     }
 
     /// The modules that offer something.
@@ -73,5 +79,34 @@ impl ExaminedModules {
             let faults = examined.answer.as_ref().map_or(&[][..], |offer| &offer.faults[..]);
             faults.iter().map(|fault| (examined.path.as_path(), fault.as_str()))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::examine::{Offer, Refusal};
+
+    /// Regression: with one file of such a name, every transport of every module was unknown to the workers.
+    #[test]
+    fn a_path_that_is_not_utf_8_costs_no_other_module() {
+        let option = json!({"key": "k", "accepts": "", "standard": "", "summary": "for people"});
+        let transport =
+            json!({"name": "a", "summary": "for people", "waits": ["spin"], "option": [option]});
+        let offer = json!({"family": "a", "faults": ["for people"], "names_leftovers": false,
+            "transports": [[transport, {"Available": {"version": null}}]]});
+        let offer: Offer = serde_json::from_value(offer).unwrap();
+        let path = PathBuf::from(OsStr::from_bytes(b"/modules/\xff.so"));
+        let odd = ExaminedModule { path, answer: Err(Refusal::new("it is odd".into())) };
+        let usable = ExaminedModule { path: "/modules/a.so".into(), answer: Ok(offer) };
+        let found = ExaminedModules { modules: vec![odd, usable], passed_over: vec!["b".into()] };
+        let (_, text) = found.to_inherit();
+        let inherited: ExaminedModules = serde_json::from_str(&text).unwrap();
+        assert_eq!(inherited.offering().collect::<Vec<_>>(), [Path::new("/modules/a.so")]);
+        assert!(inherited.passed_over == ["b"] && !text.contains("for people"), "{text}");
     }
 }
