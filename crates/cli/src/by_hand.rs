@@ -8,7 +8,7 @@ use std::{
         fs::{DirBuilderExt, MetadataExt},
         net::UnixStream,
     },
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::ExitCode,
     time::Duration,
 };
@@ -40,11 +40,11 @@ pub(crate) fn lead_within(
     run: &RunArguments,
     time_limit: Option<Duration>,
 ) -> CommandOutcome {
-    let leader = ByHandLeader { address: address_of(place)?, time_limit, is_announced: true };
+    // That takes seconds, in which another command that leaves would remove the directory of the socket.
     let transports = registry::look(&run.module, &run.named())?;
-    let ended = measurement::measure(run, Some(&leader), &transports);
-    leave();
-    ended
+    let _leaving = Leaving::of(&place.socket, &place.listen);
+    let leader = ByHandLeader { address: address_of(place)?, time_limit, is_announced: true };
+    measurement::measure(run, Some(&leader), &transports)
 }
 
 /// The address at which this leader listens.
@@ -64,14 +64,13 @@ pub(crate) fn follow_and_report(
 ) -> CommandOutcome {
     let interrupts = Interrupts::catch().map_err(|error| error.to_string())?;
     let ended = |result: Result<Served, Error>| ending(result, arguments.forever, &interrupts);
-    let status = with_follower(arguments, served, &interrupts.readable, &|follower| loop {
+    with_follower(arguments, served, &interrupts.readable, &|follower| loop {
         output::say(format_args!("waiting for a leader at {}", follower.leader));
         if let Some(status) = ended(follower.serve(&mut || output::say("a leader is there"))) {
             return status;
         }
-    })?;
-    leave();
-    Ok(status)
+    })
+    .map_err(Into::into)
 }
 
 /// Serves one leader until `stop` is readable.
@@ -90,6 +89,7 @@ fn with_follower<T>(
     serve: &dyn Fn(&Follower<'_>) -> T,
 ) -> Result<T, String> {
     let FollowerArguments { socket, allow_user, connect, secret, .. } = arguments;
+    let _leaving = Leaving::of(socket, connect);
     let leader = leader_address(socket, allow_user, connect, secret)?;
     // The keepers find the modules that this finds.
     let registry = registry::look(&arguments.module, &[])?.registry;
@@ -109,10 +109,24 @@ fn with_follower<T>(
     Ok(serve(&follower))
 }
 
-/// Removes the directory of the default socket. That fails, as it should, if another command uses the
-/// directory, as it is not empty then.
-fn leave() {
-    let _ = std::fs::remove_dir(own_directory());
+/// A command that uses the default socket. It removes the directory of the socket when it ends, in any way: that fails,
+/// as it should, if another command has its socket there.
+struct Leaving {
+    uses_own_directory: bool,
+}
+
+impl Leaving {
+    fn of(socket: &Option<PathBuf>, address: &Option<String>) -> Self {
+        Self { uses_own_directory: socket.is_none() && address.is_none() }
+    }
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        if self.uses_own_directory {
+            let _ = std::fs::remove_dir(own_directory());
+        }
+    }
 }
 
 /// The exit status after a leader; None if another leader is to be served.
@@ -169,9 +183,14 @@ fn resolved(address: &str) -> Result<SocketAddr, String> {
     found.next().ok_or_else(|| fault("the host name does not resolve".into()))
 }
 
+/// In `$XDG_RUNTIME_DIR`, if that is this user's: after `su` it can be another's.
 fn own_directory() -> PathBuf {
-    match std::env::var_os("XDG_RUNTIME_DIR").filter(|path| !path.is_empty()) {
-        Some(path) => Path::new(&path).join("ipcmark"),
+    let is_own = |path: &PathBuf| {
+        path.is_absolute()
+            && path.metadata().is_ok_and(|metadata| metadata.uid() == getuid().as_raw())
+    };
+    match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(is_own) {
+        Some(path) => path.join("ipcmark"),
         None => PathBuf::from(format!("/tmp/ipcmark_{}", getuid())),
     }
 }
@@ -180,16 +199,18 @@ fn own_directory() -> PathBuf {
 /// to.
 fn own_socket() -> Result<PathBuf, Error> {
     let (user, directory) = (getuid().as_raw(), own_directory());
-    let failed = |error| Error::os("create", directory.display().to_string(), error);
+    let remedy = "choose another path with --socket, for both commands";
+    let failed = |error| Error::os("create", directory.display().to_string(), error).remedy(remedy);
     match DirBuilder::new().mode(0o700).create(&directory) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(failed(error)),
         _ => {}
     }
     let metadata = directory.symlink_metadata().map_err(failed)?;
-    if !metadata.is_dir() || metadata.uid() != user || metadata.mode() & 0o022 != 0 {
-        let cause = "another user can write to it";
-        return Err(Error::new("use", directory.display().to_string(), cause)
-            .remedy("choose another path with --socket, for both commands"));
-    }
-    Ok(directory.join("leader.sock"))
+    let cause = match () {
+        () if !metadata.is_dir() => "it is no directory",
+        () if metadata.uid() != user => "it belongs to another user",
+        () if metadata.mode() & 0o022 != 0 => "another user can write to it",
+        () => return Ok(directory.join("leader.sock")),
+    };
+    Err(Error::new("use", directory.display().to_string(), cause).remedy(remedy))
 }
