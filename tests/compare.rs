@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use ipcmark_results::{Case, RunResult};
+use ipcmark_results::{Case, Outcome, RunResult};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -96,6 +96,13 @@ fn three_files_a_side_give_a_verdict() {
         assert_eq!(verdicts(&comparison), expected.map(|(row, word)| (row.into(), word.into())));
         assert_eq!(comparison["obstacles"], Value::Array(vec![]));
     }
+    // Once the status was 0, although a row had failed.
+    let mut failing = side(3, 1.0);
+    failing[1].cases[0].outcome = Outcome::Failed { reason: "it broke".into() };
+    let new = files(&place, "failing", &failing);
+    let text = compare(&base, &new).exits(1).stdout;
+    assert!(text.contains("it broke"), "{text}");
+    compare(&new, &base).exits(0);
     let two = files(&place, "two", &side(3, 1.1)[..2]);
     let text = compare(&base, &two).exits(0).stdout;
     assert!(text.contains("3 runs of the base and 2 of the new side"), "{text}");

@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use ipcmark_report::{ComparedSides, comparison_json, comparison_junit, comparison_table};
-use ipcmark_results::stats::Verdict;
+use ipcmark_results::{Presence, Status, stats::Verdict};
 
 use super::arguments::FormatWord;
 use crate::output;
 
-/// Shows a comparison and returns the exit status, which is a failure if a row is slower or there
-/// is no row.
+/// Shows a comparison and returns the exit status, which is a failure if a row is slower or failed on the new side, or if
+/// there is no row.
 pub(crate) fn show(sides: &ComparedSides, format: FormatWord) -> ExitCode {
     let text = match format {
         FormatWord::Table => {
@@ -26,5 +26,11 @@ pub(crate) fn show(sides: &ComparedSides, format: FormatWord) -> ExitCode {
     }
     let slower = verdicts.any(|verdict| verdict == Verdict::Slower);
     let shown = output::print(&text);
-    ExitCode::from(u8::from(slower || !shown))
+    let failed = sides.change.unpaired.iter().any(|alone| has_failed(&alone.new));
+    ExitCode::from(u8::from(slower || failed || !shown))
+}
+
+/// True if a side tried the row, and it failed.
+pub(super) fn has_failed(presence: &Presence) -> bool {
+    matches!(presence, Presence::Unmeasured(case) if case.status() == Status::Failed)
 }

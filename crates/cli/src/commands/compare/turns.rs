@@ -8,13 +8,13 @@ use std::{
 
 use ipcmark_engine::{Length, Observer, Plan};
 use ipcmark_report::ComparedSides;
-use ipcmark_results::{Change, Presence, RunResult, Status, compare_pairs};
+use ipcmark_results::{Change, RunResult, Status, UnpairedRow, compare_pairs};
 use ipcmark_transport::Error;
 
 use super::{
     arguments::CompareArguments,
     rows::{self, RowKey},
-    shown::show,
+    shown::{has_failed, show},
     side::{self, PlanSide},
 };
 use crate::{
@@ -112,16 +112,10 @@ fn conclude(
     if interrupts.signal().is_some() {
         return interrupts.exit_status();
     }
-    let is_lacking = has_failed(change) || sides.iter().any(PlanSide::lacks_named_transports);
+    let failed = |alone: &UnpairedRow| has_failed(&alone.base) || has_failed(&alone.new);
+    let is_lacking =
+        change.unpaired.iter().any(failed) || sides.iter().any(PlanSide::lacks_named_transports);
     if is_lacking { ExitCode::FAILURE } else { shown }
-}
-
-fn has_failed(change: &Change) -> bool {
-    let failed = |presence: &Presence| match presence {
-        Presence::Unmeasured(case) => case.status() == Status::Failed,
-        _ => false,
-    };
-    change.unpaired.iter().any(|lone| failed(&lone.base) || failed(&lone.new))
 }
 
 /// The results of both sides, one per trial; those with the same index are a pair.
