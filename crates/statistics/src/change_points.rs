@@ -27,7 +27,29 @@ pub struct ChangePoint {
 pub fn change_points(points: &[Vec<f64>]) -> Vec<ChangePoint> {
     let mut found = Vec::new();
     search(points, 0..points.len(), &mut found);
-    found
+    loop {
+        let compared = between_neighbours(points, &found);
+        found = compared.iter().filter(|change| is_told(change)).copied().collect();
+        if found.len() == compared.len() {
+            return found;
+        }
+    }
+}
+
+fn is_told(change: &ChangePoint) -> bool {
+    matches!(change.comparison.verdict, Verdict::Faster | Verdict::Slower)
+}
+
+/// The changes, each compared with the runs back to the one before it and up to the next: it was found before these
+/// were.
+fn between_neighbours(points: &[Vec<f64>], found: &[ChangePoint]) -> Vec<ChangePoint> {
+    let at = |at: usize| found.get(at).map_or(points.len(), |change| change.at);
+    let compared = |(number, change): (usize, &ChangePoint)| {
+        let start = if number == 0 { 0 } else { at(number - 1) };
+        let sides = [start..change.at, change.at..at(number + 1)].map(|side| points[side].concat());
+        compared(sides.into(), change.at).map_or(*change, |(_, change)| change)
+    };
+    found.iter().enumerate().map(compared).collect()
 }
 
 /// The fewest further runs with which one place has enough on both sides; 0 if one already has.
@@ -53,11 +75,9 @@ fn clearest(points: &[Vec<f64>], stretch: Range<usize>) -> Option<ChangePoint> {
     let places = (stretch.start + 1..stretch.end).filter(|at| !points[*at].is_empty());
     let sides = |at: usize| (points[stretch.start..at].concat(), points[at..stretch.end].concat());
     let all: Vec<(f64, ChangePoint)> = places.filter_map(|at| compared(sides(at), at)).collect();
-    let is_told = |(p, change): &&(f64, ChangePoint)| {
-        let differs = matches!(change.comparison.verdict, Verdict::Faster | Verdict::Slower);
-        differs && p * (all.len() as f64) < LEVEL
-    };
-    let clearest = all.iter().filter(is_told).min_by(|(a, _), (b, _)| a.total_cmp(b));
+    let is_clear =
+        |(p, change): &&(f64, ChangePoint)| is_told(change) && p * (all.len() as f64) < LEVEL;
+    let clearest = all.iter().filter(is_clear).min_by(|(a, _), (b, _)| a.total_cmp(b));
     clearest.map(|(_, change)| *change)
 }
 

@@ -104,9 +104,12 @@ pub fn runs_csv(runs: &[RunShown]) -> String {
 pub(super) fn lines(head: &[&str], lines: impl Iterator<Item = Vec<String>>) -> String {
     let mut writer =
         WriterBuilder::new().terminator(Terminator::Any(b'\n')).from_writer(Vec::new());
-    let safe = |cell: &String| match cell.starts_with(['=', '+', '-', '@', '\t', '\r']) {
-        true if cell.parse::<f64>().is_err() => format!("'{}", plain(cell)),
-        _ => plain(cell),
+    let safe = |cell: &String| {
+        let cell = plain(cell);
+        match cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && cell.parse::<f64>().is_err() {
+            true => format!("'{cell}"),
+            false => cell.to_string(),
+        }
     };
     let mut write = |cells: Vec<String>| writer.write_record(&cells).expect("memory takes it");
     write(head.iter().map(|name| (*name).to_owned()).collect());

@@ -54,6 +54,12 @@ fn several_changes_are_found_in_their_order() {
     let found = trend_of(&runs(&times), &[]);
     assert_eq!(changes(&found), [(6, Verdict::Faster), (12, Verdict::Slower)]);
     assert_eq!(found.points.len(), 18);
+    // Each is compared with the runs between its neighbours: once the first was with all twelve later ones.
+    for (change, ratio) in found.changes.iter().zip([0.8, 1.125]) {
+        assert_eq!((change.base_runs, change.new_runs), (6, 6));
+        let estimate = change.comparison.ratio.unwrap().estimate;
+        assert!((estimate - ratio).abs() < 0.005, "{estimate}");
+    }
 }
 
 #[test]
