@@ -45,7 +45,13 @@ impl<'a> Entry<'a> {
     /// The trial, or the reason why there is none to show: other benchmarks show round trips.
     pub fn figures(&self) -> Result<&'a Trial, Absence> {
         let makes_round_trips = matches!(self.case.measurement(), Some(Measurement::RoundTrips(_)));
-        self.trial.filter(|_| makes_round_trips).ok_or_else(|| match &self.case.outcome {
+        let is_open = self.identity().load.is_open();
+        let trial = self.trial.filter(|_| makes_round_trips && !is_open);
+        trial.ok_or_else(|| match &self.case.outcome {
+            Outcome::Ok { .. } if is_open && makes_round_trips => absence(
+                "not shown",
+                "messages at given times have response times, of which half means nothing",
+            ),
             Outcome::Ok { .. } => {
                 let pattern = self.identity().pattern;
                 absence("not shown", &format!("the pattern {pattern} measures no round trips"))
@@ -139,6 +145,7 @@ pub fn conditions_in_words(identity: &Identity) -> String {
     let Identity { pattern, subscribers, silent_subscribers, .. } = *identity;
     parts.extend(names::followers(pattern, subscribers, silent_subscribers));
     parts.extend(names::pairs(identity.pairs));
+    parts.extend(names::load(identity.load));
     parts.extend(names::span(identity.span).map(Into::into));
     parts.extend(identity.between.as_ref().map(names::between));
     parts.join(", ")
