@@ -17,6 +17,7 @@ mod history;
 mod hosts;
 mod html;
 mod junit;
+mod levels;
 mod matrix;
 mod names;
 mod obstacles;

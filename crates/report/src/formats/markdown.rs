@@ -7,6 +7,7 @@ use crate::{
     findings::findings,
     footnotes,
     format::Format,
+    levels::levels,
     names::{self, Titles},
     plain::markdown as escaped,
     remarks,
@@ -15,12 +16,14 @@ use crate::{
 fn tables(result: &RunResult) -> String {
     let (groups, titles) = (groups(result), Titles::of(result));
     let mut text = head(result);
-    // Each pattern has columns of its own.
-    for groups in groups.chunk_by(|a, b| a.key.pattern == b.key.pattern) {
-        let columns: Vec<&Column> =
-            COLUMNS.iter().filter(|column| column.is_informative(groups)).collect();
-        for group in groups {
-            text += &table(group, &titles.title(group), &columns);
+    for level in levels(result) {
+        // Each pattern has columns of its own.
+        for groups in level.groups.chunk_by(|a, b| a.key.pattern == b.key.pattern) {
+            let columns: Vec<&Column> =
+                COLUMNS.iter().filter(|column| column.is_informative(groups)).collect();
+            for group in groups {
+                text += &table(group, &level.titled(titles.title(group)), &columns);
+            }
         }
     }
     if !groups.is_empty() {

@@ -1,6 +1,6 @@
 //! A table for a terminal: a head, the groups, the cases that were not measured, notes, and last the findings.
 
-use ipcmark_results::{Group, PlacementPolicy, RunResult, Status, groups_at};
+use ipcmark_results::{Group, RunResult, Status};
 use textwrap::core::display_width;
 
 use crate::{
@@ -10,12 +10,13 @@ use crate::{
     format::{Format, Terminal},
     grid::{Grid, Sheet},
     hosts::matrices,
+    levels::levels,
     matrix::draw_matrix,
     names::Titles,
     page::{BOLD, DIM, Page, RED},
     plain::plain,
     remarks,
-    units::{count, duration},
+    units::count,
 };
 
 fn table(result: &RunResult, terminal: Terminal) -> String {
@@ -42,32 +43,18 @@ fn head(page: &mut Page, result: &RunResult) {
 /// The tables at the reference distance; at each distance if the trials had a placement for each.
 fn rankings(page: &mut Page, result: &RunResult) {
     let titles = Titles::of(result);
-    let at_reference = ipcmark_results::groups(result);
-    match &levels(result)[..] {
-        [] | [_] => groups(page, &at_reference, &titles),
-        levels => {
-            for (at, floor_ns) in levels {
-                page.line("", "");
-                page.line(BOLD, &format!("at {} a bare round trip", duration(*floor_ns)));
-                groups(page, &groups_at(result, Some(*at)), &titles);
-            }
+    for level in levels(result) {
+        if let Some(heading) = &level.heading {
+            page.line("", "");
+            page.line(BOLD, heading);
         }
+        groups(page, &level.groups, &titles);
     }
+    let at_reference = ipcmark_results::groups(result);
     if !at_reference.is_empty() {
         page.line("", "");
         page.wrapped(DIM, "", &remarks::legend(&at_reference));
     }
-}
-
-/// The distances of a result whose trials were placed at each in turn, and their bare round trips, the nearest first.
-fn levels(result: &RunResult) -> Vec<(u32, f64)> {
-    let mut placements = result.cases.iter().map(|case| &case.identity.placement);
-    if placements.all(|placement| *placement != PlacementPolicy::All) {
-        return Vec::new();
-    }
-    let all = result.distances.iter().flat_map(|distances| &distances.all).enumerate();
-    let together = all.filter(|(_, distance)| !distance.apart && distance.share > 0.0);
-    together.map(|(at, distance)| (at as u32, distance.floor_round_trip_ns)).collect()
 }
 
 /// The largest number of tables of single pairs of ranks: beyond it the maps show them.

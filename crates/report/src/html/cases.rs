@@ -1,11 +1,12 @@
 //! The table of all cases: the groups of the other formats, then the cases that were not measured.
 
-use ipcmark_results::{Case, Group, Identity, Row, RunResult, Status, Touch, groups};
+use ipcmark_results::{Case, Group, Identity, Row, RunResult, Status, Touch};
 use serde::Serialize;
 
 use crate::{
     columns::{Column, Scale},
     footnotes,
+    levels::levels,
     names::{self, Titles},
     plain::plain,
     remarks::{UNMEASURED, reason},
@@ -64,9 +65,12 @@ impl Traits {
 /// All rows of a file.
 pub fn blocks(file: usize, result: &RunResult, columns: &[&Column]) -> Vec<RowGroup> {
     let titles = Titles::of(result);
-    let groups = groups(result);
-    let mut blocks: Vec<RowGroup> =
-        groups.iter().map(|group| block(file, group, titles.title(group), columns)).collect();
+    let mut blocks: Vec<RowGroup> = Vec::new();
+    for level in levels(result) {
+        let groups = level.groups.iter();
+        let title = |group| level.titled(titles.title(group));
+        blocks.extend(groups.map(|group| block(file, group, title(group), columns)));
+    }
     for status in UNMEASURED {
         let rows = unmeasured(file, result, status);
         if !rows.is_empty() {

@@ -34,6 +34,15 @@ fn placements_in_turn_have_tables_of_their_own() {
     assert_eq!([near, far].map(|part| self::row(part, "shm-ring")[1]), ["0.110", "3.82"]);
     assert_eq!(text.matches("½ round trip: a round trip").count(), 1, "{text}");
 
+    // Once Markdown and the page had the reference distance only.
+    for format in ["markdown", "html"] {
+        let text = shown(&result, format);
+        for heading in ["at 206 ns a bare round trip", "at 412 ns a bare round trip"] {
+            assert!(text.contains(heading), "{format}: {heading}");
+        }
+        assert!(text.contains("3.82"), "{format}");
+    }
+
     row.identity.placement = PlacementPolicy::Auto;
     assert!(!table(&run(vec![row]), 80).contains("3.82"), "only the reference distance");
 }
