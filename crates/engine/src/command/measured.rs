@@ -123,7 +123,12 @@ impl Reports {
             round: circumstances.round,
             times_ns: Times::of(&self.samples),
             clock_free_mean_ns: self.clock_free_mean_ns(),
-            elapsed_ns: self.sampled_ns(),
+            // In an open loop times overlap: their sum has no bound.
+            elapsed_ns: self
+                .leader
+                .offered
+                .as_ref()
+                .map_or_else(|| self.sampled_ns(), |all| all.elapsed_ns),
             lost_wait_ns: self.leader.lost_wait_ns,
             offered: self.offered()?,
             answers: self.answers()?,
@@ -164,7 +169,7 @@ impl Reports {
         }
     }
 
-    /// The time of the sampled blocks. In an open loop times overlap, and their sum has no bound.
+    /// The time of the events of the sampled blocks together.
     fn sampled_ns(&self) -> u64 {
         self.sampled().fold(0, |sum, block| sum.saturating_add(block.elapsed_ns))
     }

@@ -25,7 +25,7 @@ pub struct Trial {
     /// closed loop, less one clock reading each.
     #[schemars(range(min = 0))]
     pub clock_free_mean_ns: f64,
-    /// The total length of the sampled blocks; for a stream, of their counted parts.
+    /// The total length of the sampled blocks; for a stream, of their counted parts; for an open loop, of its schedule.
     pub elapsed_ns: u64,
     /// Time spent waiting for lost events.
     pub lost_wait_ns: u64,
