@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ipcmark_results::{
     Best, Caveat, Disturbance, Figure, Group, GroupKey, Load, Pattern, Row, RunResult, Wait, best,
-    caveats, groups,
+    caveats, groups, stats,
 };
 
 use crate::{
@@ -100,7 +100,7 @@ fn estimated(asleep: &Group, groups: &[Group]) -> Option<String> {
     Some(format!(
         "a sleeping receiver adds about {}, its wake-up: an estimate, the medians of both waits apart, {} to {} in \
         {} rows",
-        duration(added[added.len() / 2]),
+        duration(stats::median(&added)?),
         duration(*least),
         duration(*greatest),
         added.len()

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ipcmark_results::{
-    Figure, GroupKey, HostMap, HostPair, Outlier, Pattern, RankPlace, RunResult, host_maps,
+    Figure, GroupKey, HostMap, HostPair, Outlier, RankPlace, RunResult, host_maps,
 };
 
 use crate::{
@@ -94,6 +94,6 @@ fn sentence(map: &HostMap, outlier: &Outlier, scale: Scale) -> String {
 
 /// The kind of time in a cell of the map: a stream has no times of single messages.
 fn kind_of_time(map: &HostMap, scale: Scale) -> String {
-    let how = if map.identity.pattern == Pattern::Throughput { "mean" } else { "median" };
+    let how = if map.identity.pattern.is_stream() { "mean" } else { "median" };
     format!("{how} {}", scale.what())
 }

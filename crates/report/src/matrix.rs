@@ -10,6 +10,8 @@ pub use json::{MatrixCpu, matrix_json};
 pub use svg::{matrix_figure, matrix_svg};
 pub use table::{draw_matrix, matrix_table};
 
+use ipcmark_results::stats;
+
 use crate::units::{duration, percent};
 
 /// Ends and the times between them.
@@ -132,8 +134,8 @@ impl Matrix {
         }
         let of = |(relation, mut times): (_, Vec<f64>)| {
             times.sort_by(f64::total_cmp);
-            let range = [times[0], times[times.len() / 2], times[times.len() - 1]];
-            (relation, times.len(), range)
+            let median = stats::median(&times).unwrap_or(times[0]);
+            (relation, times.len(), [times[0], median, times[times.len() - 1]])
         };
         let mut relations: Vec<(&str, usize, [f64; 3])> = found.into_iter().map(of).collect();
         relations.sort_by(|a, b| a.2[1].total_cmp(&b.2[1]));

@@ -1,7 +1,7 @@
 //! Checks beyond the types: every figure is a number, counts add up, each measurement fits its case's pattern, and no
 //! two cases are the same.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashMap};
 
 use crate::{
     figure::{check_figures, is_figure},
@@ -14,24 +14,29 @@ impl RunResult {
         check_figures(&[("clock.read_ns", self.clock.read_ns)])?;
         self.distances.as_ref().map_or(Ok(()), RunDistances::check)?;
         self.rounds.iter().try_for_each(RoundRecord::check)?;
+        self.check_unique()?;
         for (number, case) in self.cases.iter().enumerate() {
             let name = &case.identity.transport;
-            self.check_unique(number)?;
             case.check().map_err(|cause| format!("case {} ({name}): {cause}", number + 1))?;
         }
         Ok(())
     }
 
-    /// Checks that no earlier case has the same identity.
-    fn check_unique(&self, number: usize) -> Result<(), String> {
-        let identity = &self.cases[number].identity;
-        match self.cases[..number].iter().position(|case| case.identity == *identity) {
-            Some(first) => {
-                let name = &identity.transport;
-                Err(format!("cases {} and {} ({name}) are the same", first + 1, number + 1))
+    /// Checks that no two cases have the same identity.
+    fn check_unique(&self) -> Result<(), String> {
+        let mut known = HashMap::new();
+        for (number, case) in self.cases.iter().enumerate() {
+            let identity = serde_json::to_string(&case.identity).map_err(|e| e.to_string())?;
+            if let Some(first) = known.insert(identity, number) {
+                let name = &case.identity.transport;
+                return Err(format!(
+                    "cases {} and {} ({name}) are the same",
+                    first + 1,
+                    number + 1
+                ));
             }
-            None => Ok(()),
         }
+        Ok(())
     }
 
     /// The result without figures that JSON cannot represent: a case with such a figure becomes failed, and distances

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use ipcmark_transport::Pattern;
-
 use crate::{
     groups::GroupKey,
     model::{Between, Case, Identity, RankPlace, RunResult},
@@ -130,8 +128,8 @@ impl<'a> HostMap<'a> {
 
 fn time(case: &Case) -> Option<Figure> {
     let row = Row::of(case, None)?;
-    match case.identity.pattern {
-        Pattern::Throughput => row.location(),
-        _ => row.percentile(0.5),
+    match case.identity.pattern.is_stream() {
+        true => row.location(),
+        false => row.percentile(0.5),
     }
 }

@@ -73,7 +73,8 @@ struct NewIndices {
 impl RunDistances {
     fn join(&mut self, others: RunDistances, [own_blocks, other_blocks]: [f64; 2]) -> NewIndices {
         let weight = other_blocks / (own_blocks + other_blocks).max(1.0);
-        let reference = self.reference.map(|at| self.all[at as usize].floor_round_trip_ns);
+        let floor = |of: &Self| of.reference.map(|at| of.all[at as usize].floor_round_trip_ns);
+        let reference = floor(self).or_else(|| floor(&others));
         let known = self.all.len();
         for distance in &mut self.all {
             distance.share *= 1.0 - weight;
@@ -104,8 +105,9 @@ impl RunDistances {
         self.all = sorted;
         let place = |was: usize| order.iter().position(|at| *at == was).unwrap_or(was) as u32;
         self.reference = reference.and_then(|floor_ns| {
-            let at = self.all.iter().position(|at| at.floor_round_trip_ns == floor_ns)?;
-            Some(at as u32)
+            let off = |at: &usize| (self.all[*at].floor_round_trip_ns / floor_ns).ln().abs();
+            let nearest = (0..self.all.len()).min_by(|a, b| off(a).total_cmp(&off(b)));
+            nearest.map(|at| at as u32)
         });
         NewIndices {
             old: (0..known).map(place).collect(),
@@ -143,5 +145,13 @@ mod tests {
         assert_eq!(shares, [0.25, 0.5, 0.25]);
         assert_eq!((moved.old, moved.new), (vec![1, 2], vec![0, 1]));
         assert_eq!(all.reference, Some(2), "rows are still compared at 400 ns");
+    }
+
+    /// Regression: if the first part had none, the whole had none.
+    #[test]
+    fn the_reference_of_a_later_part_is_better_than_none() {
+        let mut all = RunDistances { reference: None, ..distances(&[(60.0, 1.0)], 0) };
+        all.join(distances(&[(62.0, 0.2), (400.0, 0.8)], 0), [1.0, 100.0]);
+        assert_eq!((all.reference, all.all.len()), (Some(0), 2));
     }
 }

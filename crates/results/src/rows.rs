@@ -80,7 +80,7 @@ impl<'a> Row<'a> {
     pub fn of(case: &'a Case, distance: Option<u32>) -> Option<Self> {
         let trials = case.trials();
         let is_probed = trials.iter().any(|trial| !trial.blocks.probe_before_ns.is_empty());
-        let distance = distance.filter(|_| is_probed);
+        let distance = distance.filter(|_| is_probed).map(|at| own_distance(case, at));
         (!trials.is_empty()).then_some(Self {
             case,
             trials,
@@ -163,9 +163,10 @@ impl<'a> Row<'a> {
     pub fn locations(&self) -> Vec<Option<f64>> {
         let of = |trial: &Trial| match self.distance {
             Some(_) => trial.at(self.distance)?.location_ns,
-            None => Some(trial.clock_free_mean_ns).filter(|mean| *mean > 0.0),
+            None => Some(trial.clock_free_mean_ns),
         };
-        self.trials.iter().map(of).collect()
+        // A file can have others, of which there is no logarithm.
+        self.trials.iter().map(|trial| of(trial).filter(|mean| *mean > 0.0)).collect()
     }
 
     /// The logarithms of its [`locations`](Self::locations) in these trials.
@@ -420,8 +421,22 @@ fn merged(trials: &[Histogram<u64>], q: f64, step_ns: f64) -> Option<Figure> {
     if let Some(interval) = stats::merged_percentile(trials, q, step_ns) {
         return Some(Figure { value: interval.estimate, interval: Some(interval) });
     }
-    let only = trials.first()?;
+    let only = trials.iter().find(|trial| !trial.is_empty())?;
     Some(Figure { value: stats::histogram_percentile(only, q, step_ns)?, interval: None })
+}
+
+/// The distance at which a row has its figures: `at`, the run's. Of a pair of ranks on a host that has no such distance,
+/// that at which the pair has most blocks: each pair of ranks has rows of its own.
+fn own_distance(case: &Case, at: u32) -> u32 {
+    let all = || case.trials().iter().flat_map(|trial| &trial.by_distance);
+    if case.identity.between.is_none() || all().any(|there| there.distance == at) {
+        return at;
+    }
+    let mut blocks: BTreeMap<u32, u64> = BTreeMap::new();
+    for there in all().filter(|there| there.location_ns.is_some()) {
+        *blocks.entry(there.distance).or_default() += there.blocks;
+    }
+    blocks.into_iter().max_by_key(|(_, blocks)| *blocks).map_or(at, |(at, _)| at)
 }
 
 impl Figure {

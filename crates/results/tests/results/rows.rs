@@ -330,3 +330,31 @@ fn rows_with_too_few_blocks_at_the_reference_distance_are_found() {
     let unprobed = RunResult { distances: None, ..result };
     assert!(thin(&unprobed, 3).is_empty(), "where nothing is probed every trial counts");
 }
+
+/// Regression: such a file ended `show` and `compare` with a panic.
+#[test]
+fn a_time_of_nothing_is_no_time() {
+    let mut case = Case {
+        identity: identity("pipe"),
+        outcome: measured(
+            (1..=3).map(|number| placed(trial(number, &[1_000]), 1_000.0, 2_000.0)).collect(),
+        ),
+    };
+    let Outcome::Ok { measurement } = &mut case.outcome else { panic!("it was measured") };
+    for trial in measurement.trials_mut() {
+        trial.by_distance[0].location_ns = Some(0.0);
+    }
+    let row = Row::of(&case, Some(0)).unwrap();
+    assert_eq!((row.locations(), row.location()), (vec![None; 3], None));
+}
+
+/// Regression: a pair of ranks on a host without the run's reference distance had no figures.
+#[test]
+fn a_pair_of_ranks_has_the_distance_of_its_host() {
+    let mut one = placed(trial(1, &[1_000]), 1_000.0, 2_000.0);
+    one.by_distance.retain(|at| at.distance == 1);
+    let identity = Identity { between: Some(between(2, 3)), ..identity("pipe") };
+    let case = Case { identity, outcome: measured(vec![one]) };
+    let row = Row::of(&case, Some(0)).unwrap();
+    assert!(row.distance == Some(1) && row.location().is_some(), "{:?}", row.distance);
+}

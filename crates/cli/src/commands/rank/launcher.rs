@@ -52,7 +52,7 @@ impl JobRank {
         count: Option<u32>,
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, String> {
-        let launcher = LAUNCHERS.iter().find(|launcher| variable(launcher.rank).is_some());
+        let launcher = launcher(variable);
         let told =
             |names: &[&str]| match names.iter().find_map(|name| Some((name, variable(name)?))) {
                 Some((name, text)) => parsed(name, &text).map(Some),
@@ -85,6 +85,19 @@ impl JobRank {
             }),
         }
     }
+}
+
+/// The launcher that set the rank. Slurm sets the variables of MPICH too if it speaks its protocol: of two that say the
+/// same, that which names the job.
+fn launcher(variable: &dyn Fn(&str) -> Option<String>) -> Option<&'static Launcher> {
+    let says = |launcher: &Launcher| {
+        let count = launcher.count.iter().find_map(|name| variable(name));
+        Some((variable(launcher.rank)?, count))
+    };
+    let mut saying = LAUNCHERS.iter().filter(|launcher| says(launcher).is_some());
+    let first = saying.next()?;
+    let same = saying.find(|other| !other.job.is_empty() && says(other) == says(first));
+    Some(same.filter(|_| first.job.is_empty()).unwrap_or(first))
 }
 
 fn parsed(name: &str, text: &str) -> Result<u32, String> {
@@ -127,6 +140,11 @@ mod tests {
             (
                 "SLURM_PROCID=3 SLURM_NTASKS=4 SLURM_JOB_ID=17 SLURM_STEP_ID=0",
                 rank(3, 4, Some("17-0")),
+            ),
+            // Regression: srun --mpi=pmi2 was taken for an MPICH that names no job.
+            (
+                "PMI_RANK=1 PMI_SIZE=2 SLURM_PROCID=1 SLURM_NTASKS=2 SLURM_JOB_ID=17 SLURM_STEP_ID=0",
+                rank(1, 2, Some("17-0")),
             ),
             ("SLURM_PROCID=0 SLURM_NTASKS=1 PMI_RANK=1 PMI_SIZE=2", rank(1, 2, None)),
         ] {
