@@ -8,9 +8,9 @@
 #include "interpreter.hpp"
 #include "python/text.hpp"
 
+#include "shared/cpp/counters.hpp"
 #include "shared/cpp/descriptors.hpp"
 
-#include <cerrno>
 #include <initializer_list>
 
 #include <semaphore.h>
@@ -33,7 +33,7 @@ class Semaphores {
     Semaphores &operator=(const Semaphores &) = delete;
     ~Semaphores() {
         if (cells)
-            munmap(cells, BYTES);
+            munmap(cells, sizeof *cells);
     }
 
     // The leader makes a semaphore with each of the values, 32 at most; the follower receives them.
@@ -42,30 +42,27 @@ class Semaphores {
     }
 
     // The address of one of them, as a Python number.
-    Object address(size_t index) const { return Object(PyLong_FromVoidPtr(&cells[index].semaphore)); }
+    Object address(size_t index) const { return Object(PyLong_FromVoidPtr(&cells->of[index].semaphore)); }
 
   private:
     // Alone in a pair of cache lines, because processors prefetch pairs.
     struct alignas(128) Cell {
         sem_t semaphore;
     };
-    static constexpr size_t BYTES = 4096;
+    struct Cells {
+        Cell of[32];
+    };
     static constexpr const char *OBJECT = "the semaphores of multiprocessing";
 
     int lead(std::initializer_list<unsigned> values, ipcmark_session *session, ipcmark_error *error) {
-        // ipcmark knows this name, and does not mistake the semaphores for the carrier of the messages.
-        const int memory = memfd_create("ipcmark-pair", MFD_CLOEXEC);
-        if (memory < 0 || ftruncate(memory, BYTES) != 0) {
-            const int number = errno;
-            if (memory >= 0)
-                close(memory);
-            return ipcmark_fail_errno(error, "make", OBJECT, number, nullptr);
-        }
-        int result = map(memory, error);
+        int memory = -1;
+        if (const int result = ipcmark::make_counters(sizeof *cells, OBJECT, &memory, error))
+            return result;
+        int result = ipcmark::map_counters(memory, OBJECT, &cells, error);
         size_t index = 0;
         for (const unsigned value : values)
             if (result == IPCMARK_DONE)
-                sem_init(&cells[index++].semaphore, 1, value);
+                sem_init(&cells->of[index++].semaphore, 1, value);
         if (result == IPCMARK_DONE)
             result = session->send(session, 0, "sems", 4, &memory, 1, error);
         close(memory);
@@ -77,20 +74,12 @@ class Semaphores {
         if (const int result =
                 ipcmark::receive_descriptors(session, memory, "open", OBJECT, "the leader sent none", error))
             return result;
-        const int result = map(memory[0], error);
+        const int result = ipcmark::map_counters(memory[0], OBJECT, &cells, error);
         close(memory[0]);
         return result;
     }
 
-    int map(int memory, ipcmark_error *error) {
-        void *mapped = mmap(nullptr, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, memory, 0);
-        if (mapped == MAP_FAILED)
-            return ipcmark_fail_errno(error, "map", OBJECT, errno, nullptr);
-        cells = static_cast<Cell *>(mapped);
-        return IPCMARK_DONE;
-    }
-
-    Cell *cells = nullptr;
+    Cells *cells = nullptr;
 };
 
 } // namespace python

@@ -6,6 +6,7 @@
 // directions if there is one follower.
 #pragma once
 
+#include "shared/cpp/counters.hpp"
 #include "shared/cpp/descriptors.hpp"
 
 #include <algorithm>
@@ -39,7 +40,7 @@ class Budget {
         int memory = -1;
         int result = leads ? lead(&memory, session, error) : follow(&memory, session, error);
         if (result == IPCMARK_DONE)
-            result = map(memory, error);
+            result = map_counters(memory, OBJECT, &counts, error);
         if (memory >= 0)
             ::close(memory);
         return result;
@@ -78,6 +79,7 @@ class Budget {
         std::atomic<uint32_t> wakes; // A sleeper waits until this changes.
     };
 
+    static constexpr const char *OBJECT = "the counters of a queue";
     static constexpr timespec LONGEST_SLEEP = {0, 100'000'000};
 
     bool take_unit() {
@@ -109,10 +111,8 @@ class Budget {
     }
 
     static int lead(int *memory, ipcmark_session *session, ipcmark_error *error) {
-        // ipcmark knows this name, and does not mistake the counts for the carrier of the messages.
-        *memory = memfd_create("ipcmark-pair", MFD_CLOEXEC);
-        if (*memory < 0 || ftruncate(*memory, sizeof(Counts)) != 0)
-            return ipcmark_fail_errno(error, "make", "the counters of a queue", errno, nullptr);
+        if (const int result = make_counters(sizeof(Counts), OBJECT, memory, error))
+            return result;
         for (uint32_t peer = 0; peer < session->peers; peer++)
             if (const int result = session->send(session, peer, "budget", 6, memory, 1, error))
                 return result;
@@ -121,19 +121,10 @@ class Budget {
 
     static int follow(int *memory, ipcmark_session *session, ipcmark_error *error) {
         int fds[1];
-        const int result =
-            receive_descriptors(session, fds, "open", "the counters of a queue", "the leader sent none", error);
+        const int result = receive_descriptors(session, fds, "open", OBJECT, "the leader sent none", error);
         if (result == IPCMARK_DONE)
             *memory = fds[0];
         return result;
-    }
-
-    int map(int memory, ipcmark_error *error) {
-        void *mapped = mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, memory, 0);
-        if (mapped == MAP_FAILED)
-            return ipcmark_fail_errno(error, "map", "the counters of a queue", errno, nullptr);
-        counts = static_cast<Counts *>(mapped);
-        return IPCMARK_DONE;
     }
 
     Counts *counts = nullptr;

@@ -7,6 +7,7 @@
 // `depth` messages.
 #pragma once
 
+#include "shared/cpp/counters.hpp"
 #include "shared/cpp/descriptors.hpp"
 
 #include <algorithm>
@@ -52,12 +53,12 @@ class FlowControl {
         if (sent - acknowledged < limit)
             return true;
         // Acquire: the peer's release of the messages happens before their room is used again.
-        acknowledged = counts[1 - own].released.load(std::memory_order_acquire);
+        acknowledged = counts->of[1 - own].released.load(std::memory_order_acquire);
         return sent - acknowledged < limit;
     }
 
     void count_sent() { ++sent; }
-    void count_released() { counts[own].released.store(++released, std::memory_order_release); }
+    void count_released() { counts->of[own].released.store(++released, std::memory_order_release); }
     uint64_t depth() const { return limit; }
 
     // True if the other end has closed, or died.
@@ -84,7 +85,7 @@ class FlowControl {
             ::close(connection);
         connection = -1;
         if (counts)
-            munmap(counts, BYTES);
+            munmap(counts, sizeof *counts);
         counts = nullptr;
     }
 
@@ -96,7 +97,10 @@ class FlowControl {
     struct alignas(128) Count {
         std::atomic<uint64_t> released;
     };
-    static constexpr size_t BYTES = 2 * sizeof(Count);
+    struct Counts {
+        Count of[2];
+    };
+    static constexpr const char *OBJECT = "the counters of a queue";
 
     static int milliseconds_until(Clock::time_point deadline) {
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
@@ -104,17 +108,12 @@ class FlowControl {
     }
 
     int lead(ipcmark_session *session, uint32_t peer, ipcmark_error *error) {
-        // ipcmark knows this name, and does not mistake the counts for the carrier of the messages.
-        const int memory = memfd_create("ipcmark-pair", MFD_CLOEXEC);
-        int sockets[2] = {-1, -1};
-        int result = IPCMARK_DONE;
-        if (memory < 0 || ftruncate(memory, BYTES) != 0 ||
-            socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
-            result = ipcmark_fail_errno(error, "make", "the counters of a queue", errno, nullptr);
-        connection = sockets[0];
+        int fds[] = {-1, -1};
+        int result = make_counters(sizeof *counts, OBJECT, &fds[0], error);
         if (result == IPCMARK_DONE)
-            result = map(memory, error);
-        const int fds[] = {memory, sockets[1]};
+            result = connect(&fds[1], error);
+        if (result == IPCMARK_DONE)
+            result = map_counters(fds[0], OBJECT, &counts, error);
         if (result == IPCMARK_DONE)
             result = session->send(session, peer, "flow", 4, fds, 2, error);
         for (const int fd : fds)
@@ -123,28 +122,28 @@ class FlowControl {
         return result;
     }
 
+    int connect(int *theirs, ipcmark_error *error) {
+        int sockets[2];
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
+            return ipcmark_fail_errno(error, "make", OBJECT, errno, nullptr);
+        connection = sockets[0];
+        *theirs = sockets[1];
+        return IPCMARK_DONE;
+    }
+
     int follow(ipcmark_session *session, ipcmark_error *error) {
         int fds[2];
-        if (const int result =
-                receive_descriptors(session, fds, "open", "the counters of a queue", "the leader sent none", error))
+        if (const int result = receive_descriptors(session, fds, "open", OBJECT, "the leader sent none", error))
             return result;
         connection = fds[1];
-        const int result = map(fds[0], error);
+        const int result = map_counters(fds[0], OBJECT, &counts, error);
         ::close(fds[0]);
         return result;
     }
 
-    int map(int memory, ipcmark_error *error) {
-        void *mapped = mmap(nullptr, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, memory, 0);
-        if (mapped == MAP_FAILED)
-            return ipcmark_fail_errno(error, "map", "the counters of a queue", errno, nullptr);
-        counts = static_cast<Count *>(mapped);
-        return IPCMARK_DONE;
-    }
-
     int connection = -1; // Hangs up when the other end closes.
     int own = 0;         // The index of this end's count.
-    Count *counts = nullptr;
+    Counts *counts = nullptr;
     uint64_t limit = 0, sent = 0, acknowledged = 0, released = 0;
 };
 
