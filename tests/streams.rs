@@ -1,10 +1,21 @@
 //! Messages without answers, or with one-way times: `one-way` and `throughput`.
 
-use ipcmark_results::{Case, Load, Losses, Measurement, Role, Status, Trial, Wait};
+use std::{
+    fs, thread,
+    time::{Duration, Instant},
+};
 
-use crate::support::{
-    assert_valid, only, run,
-    scene::{FOLLOWER, Scene},
+use ipcmark_results::{Case, Load, Losses, Measurement, Role, Status, Trial, Wait};
+use libc::{SIGCONT, SIGINT};
+
+use crate::{
+    fan_out::{available, waits},
+    support::{
+        Verdict, assert_valid, only,
+        processes::{Process, await_named, await_that},
+        run,
+        scene::{FOLLOWER, LEADER, Scene},
+    },
 };
 
 ipcmark_harness::tests![
@@ -16,6 +27,7 @@ ipcmark_harness::tests![
     losses_of_a_stream_are_counted_and_not_waited_for,
     a_stream_has_the_requested_number_of_messages,
     a_stream_whose_receiver_is_killed_costs_its_row,
+    a_sleeping_sender_leaves_its_processor_while_the_queue_is_full,
     all_patterns_stand_in_one_run,
     a_stream_has_no_rate,
 ];
@@ -183,6 +195,77 @@ fn a_stream_whose_receiver_is_killed_costs_its_row() {
         result.cases.iter().filter(|case| case.status() == Status::Failed).collect();
     let [failed] = failed[..] else { panic!("{} rows failed", failed.len()) };
     assert!(failed.reason().unwrap().contains("signal 9"), "{:?}", failed.reason());
+}
+
+/// Rows of libraries whose full queue ipcmark's module detects itself.
+const BOUNDED: [&str; 8] = [
+    "alephzero-pubsub",
+    "cpp-ipc-channel",
+    "cyclonedds-iceoryx",
+    "dbus-daemon",
+    "iceoryx-waitset",
+    "nats",
+    "redis-pubsub",
+    "ucx-shm",
+];
+
+/// The follower is stopped this often, and as long each time. Some of these pauses fall between two streams.
+const PAUSES: u32 = 5;
+/// See [`PAUSES`].
+const PAUSE: Duration = Duration::from_millis(150);
+
+/// More CPU time than an endpoint needs to open.
+const OPENED: Duration = Duration::from_millis(300);
+
+/// Regression: with `block` these senders polled for room, and took a processor from the receivers.
+fn a_sleeping_sender_leaves_its_processor_while_the_queue_is_full() -> Verdict {
+    let rows = match available(&BOUNDED) {
+        Ok(rows) => rows,
+        Err(skipped) => return skipped,
+    };
+    for row in rows {
+        let words = format!("run -p throughput -t {row} {} -s 64 -d 1h", waits(&[row]));
+        let scene = Scene::start(&words);
+        let (used, paused) = used_in_pauses(&scene);
+        scene.send_command(SIGINT);
+        scene.end().0.exits(130);
+        // It fills the queue, and wakes for a moment from time to time. On a busy machine it has less time to poll.
+        assert!(used < paused / 6, "{row}: {used:?} of {paused:?}");
+    }
+    Verdict::Holds
+}
+
+/// The CPU time of the leader while its follower is stopped, and the time for which that is.
+fn used_in_pauses(scene: &Scene) -> (Duration, Duration) {
+    scene.await_case();
+    let the = |name| await_named(scene.running.id(), name).remove(0);
+    await_that("streams have begun", || (cpu_time(&the(FOLLOWER))? > OPENED).then_some(()));
+    let (leader, follower) = (the(LEADER), the(FOLLOWER));
+    let (mut used, mut paused) = (Duration::ZERO, Duration::ZERO);
+    for _ in 0..PAUSES {
+        assert!(follower.stop(), "it is gone");
+        let (start, before) = (Instant::now(), cpu_time(&leader).expect("it lives"));
+        thread::sleep(PAUSE);
+        used += cpu_time(&leader).expect("it lives").saturating_sub(before);
+        paused += start.elapsed();
+        follower.send(SIGCONT);
+        thread::sleep(PAUSE / 3);
+    }
+    (used, paused)
+}
+
+/// The CPU time of all threads of a process.
+fn cpu_time(process: &Process) -> Option<Duration> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", process.id)).ok()?;
+    let fields: Vec<u64> = stat
+        .rsplit_once(") ")?
+        .1
+        .split(' ')
+        .map(|field| field.trim().parse().unwrap_or(0))
+        .collect();
+    // SAFETY: only returns a number.
+    let ticks_a_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64;
+    Some(Duration::from_secs_f64((fields.get(11)? + fields.get(12)?) as f64 / ticks_a_second))
 }
 
 fn all_patterns_stand_in_one_run() {

@@ -101,9 +101,9 @@ int open_flows(End &end, const ipcmark_settings &settings, ipcmark_session *sess
     end.peers = session->peers;
     end.has_several = settings.subscribers > 1;
     for (uint32_t peer = 0; peer < end.peers; peer++)
-        if (const int result = end.flows[peer].open(end.leads, depth_of(settings), session, error, peer))
+        if (const int result = end.flows[peer].open(end.leads, depth_of(settings), session, error, peer, settings.wait))
             return result;
-    return end.has_several ? end.answers.open(end.leads, answers_of(settings), !end.spins, session, error)
+    return end.has_several ? end.answers.open(end.leads, answers_of(settings), settings.wait, session, error)
                            : IPCMARK_DONE;
 }
 

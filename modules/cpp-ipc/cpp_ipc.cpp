@@ -159,10 +159,10 @@ int agree_on_number(bool leads, unsigned *number, ipcmark_session *session, ipcm
 template <typename Channel>
 int open_flows(End<Channel> &end, const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
     for (; end.peers < session->peers; end.peers++)
-        if (const int result =
-                end.flows[end.peers].open(end.leads, depth_for(settings.payload), session, error, end.peers))
+        if (const int result = end.flows[end.peers].open(end.leads, depth_for(settings.payload), session, error,
+                                                         end.peers, settings.wait))
             return result;
-    return end.followers > 1 ? end.budget.open(end.leads, answers_for(settings), end.sleep_ms > 0, session, error)
+    return end.followers > 1 ? end.budget.open(end.leads, answers_for(settings), settings.wait, session, error)
                              : IPCMARK_DONE;
 }
 

@@ -6,8 +6,6 @@
 #include "shared/cpp/budget.hpp"
 #include "shared/cpp/flows.hpp"
 
-#include <ctime>
-
 namespace dbus {
 
 class Flow {
@@ -18,24 +16,14 @@ class Flow {
     int open(const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
         leads = settings.role == IPCMARK_LEADER;
         has_several = settings.subscribers > 1;
-        sleeps = settings.wait != IPCMARK_SPIN;
         flows.expect(session->peers);
         const int result = flows.open_bounded(settings, session, error);
-        return result == IPCMARK_DONE && has_several ? answers.open(leads, MOST_ANSWERS, sleeps, session, error)
+        return result == IPCMARK_DONE && has_several ? answers.open(leads, MOST_ANSWERS, settings.wait, session, error)
                                                      : result;
     }
 
-    // True if one more message may be sent. A sleeping sender sleeps for a moment if not: the receiver has many
-    // messages to take before then, or a long one.
-    bool has_room() {
-        if (sends_answers())
-            return answers.has_room();
-        if (flows.have_room())
-            return true;
-        if (sleeps)
-            nanosleep(&MOMENT, nullptr);
-        return false;
-    }
+    // True if one more message may be sent. A sender that may sleep does so until there is room.
+    bool has_room() { return sends_answers() ? answers.has_room() : flows.have_room(); }
 
     void count_sent() { sends_answers() ? answers.count_sent() : flows.count_sent(); }
 
@@ -48,12 +36,11 @@ class Flow {
 
   private:
     static constexpr uint64_t MOST_ANSWERS = 64;
-    static constexpr timespec MOMENT = {0, 50'000};
 
     bool sends_answers() const { return has_several && !leads; }
     bool takes_answers() const { return has_several && leads; }
 
-    bool leads = false, has_several = false, sleeps = false;
+    bool leads = false, has_several = false;
     ipcmark::Flows<MOST_FOLLOWERS> flows; // Of a leader with each follower, and of one follower with the leader.
     ipcmark::Budget answers;              // Of several followers.
 };

@@ -4,7 +4,7 @@
 // - Kernel objects: for each end a TCP connection to the server, over the loopback interface; threads of the library,
 //   one of which reads.
 // - Copies a message: four, into and out of two sockets, and those of the library and of the server.
-// - Blocks: in a condition that the library's thread signals, for 100 ms at most.
+// - Blocks: in a condition that the library's thread signals, for 100 ms at most; a sender in flow control.
 // - Fan-out: one publication reaches all subscribers.
 // - Limits: the library allocates memory for every message. All ends are on one host.
 #include "server.hpp"
@@ -156,10 +156,15 @@ void close_end(void *end) {
 
 // The hot path -----------------------------------------------------------------------------------
 
+int fail_left(ipcmark_error *error) {
+    ipcmark_fail(error, "exchange messages with", "the other process", "it has left the NATS server", nullptr);
+    return IPCMARK_PEER_GONE;
+}
+
 int publish(void *end, void *message, size_t len, ipcmark_error *error) {
     auto &self = *static_cast<End *>(end);
     if (!self.flows.have_room())
-        return IPCMARK_WOULD_BLOCK;
+        return self.flows.are_abandoned() ? fail_left(error) : IPCMARK_WOULD_BLOCK;
     const natsStatus status =
         natsConnection_Publish(self.connection, self.sent_to.c_str(), message, static_cast<int>(len));
     if (status != NATS_OK)
@@ -169,10 +174,7 @@ int publish(void *end, void *message, size_t len, ipcmark_error *error) {
 }
 
 int wait_in_vain(const End &self, ipcmark_error *error) {
-    if (self.patience_ms == 0 || !self.flows.is_a_peer_closed())
-        return IPCMARK_WOULD_BLOCK;
-    ipcmark_fail(error, "exchange messages with", "the other process", "it has left the NATS server", nullptr);
-    return IPCMARK_PEER_GONE;
+    return self.patience_ms > 0 && self.flows.is_a_peer_closed() ? fail_left(error) : IPCMARK_WOULD_BLOCK;
 }
 
 int take(void *end, const void **message, size_t *len, ipcmark_error *error) {

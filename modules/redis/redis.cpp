@@ -4,7 +4,7 @@
 //   BLPOP. A list or a channel for each direction.
 // - Kernel objects: for each end two connections to the server at a socket in the session's directory.
 // - Copies a message: four, into and out of two sockets, and those of hiredis and of the server.
-// - Blocks: in read(2) and write(2) of a connection, for 100 ms at most.
+// - Blocks: in read(2) and write(2) of a connection, for 100 ms at most; a sender also in flow control.
 // - Fan-out: one PUBLISH reaches all subscribers.
 // - Limits: hiredis allocates memory for every command and every answer. All ends are on one host.
 #include "connection.hpp"
@@ -189,7 +189,7 @@ int read_answers(End &self, ipcmark_error *error) {
 
 int begin_sending(End &self, const void *message, size_t len, ipcmark_error *error) {
     if (!self.flows.have_room())
-        return IPCMARK_WOULD_BLOCK;
+        return self.flows.are_abandoned() ? fail_gone(error) : IPCMARK_WOULD_BLOCK;
     if (self.unanswered >= MOST_UNANSWERED)
         if (const int result = read_answers(self, error))
             return result;

@@ -21,6 +21,8 @@ namespace {
 
 constexpr size_t MOST_ADDRESS_BYTES = 4096;
 constexpr int TRIES = 1000;
+constexpr int ARM_TRIES = 3; // An event that is noticed late makes one fail.
+constexpr uint64_t MOMENT_NS = 100'000;
 
 // The last message that UCX would have printed: often the cause of a status.
 char last_words[256];
@@ -280,9 +282,25 @@ int Connection::sleep(uint64_t timeout_ns, ipcmark_error *error) const {
     const auto status = ucp_worker_arm(worker);
     if (status == UCS_ERR_BUSY) // Something arrived since the last check.
         return IPCMARK_DONE;
-    if (status != UCS_OK)
-        return fail(error, "wait for", "a worker of UCX", status);
-    pollfd sources[] = {{events, POLLIN, 0}, {flow.hang_up(), 0, 0}};
+    return status == UCS_OK ? poll(events, timeout_ns, error) : fail(error, "wait for", "a worker of UCX", status);
+}
+
+// UCX arms no worker with a message for which the receiver's queue has no room, because no event tells of it.
+int Connection::sleep_while_sending(uint64_t timeout_ns, ipcmark_error *error) const {
+    for (int n = 0; n < ARM_TRIES; n++) {
+        const auto status = ucp_worker_arm(worker);
+        if (status == UCS_OK)
+            return poll(events, timeout_ns, error);
+        if (status != UCS_ERR_BUSY)
+            return fail(error, "wait for", "a worker of UCX", status);
+        if (ucp_worker_progress(worker) > 0)
+            return IPCMARK_DONE;
+    }
+    return poll(-1, MOMENT_NS, error);
+}
+
+int Connection::poll(int source, uint64_t timeout_ns, ipcmark_error *error) const {
+    pollfd sources[] = {{source, POLLIN, 0}, {flow.hang_up(), 0, 0}};
     const timespec limit = {static_cast<time_t>(timeout_ns / 1000000000), static_cast<long>(timeout_ns % 1000000000)};
     if (ppoll(sources, 2, &limit, nullptr) == 0)
         return IPCMARK_WOULD_BLOCK;

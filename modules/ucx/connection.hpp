@@ -50,6 +50,9 @@ class Connection {
     // timeout.
     int sleep(uint64_t timeout_ns, ipcmark_error *error) const;
 
+    // The same while a message is being sent: if UCX has no event for that, sleeps for a moment.
+    int sleep_while_sending(uint64_t timeout_ns, ipcmark_error *error) const;
+
     // Makes progress until the request is over, with a time limit; frees the request if it is over.
     bool end_request(ucs_status_ptr_t request) const;
 
@@ -66,6 +69,7 @@ class Connection {
     int receive_greeting(const Way &way, const ipcmark::Deadline &deadline, ipcmark_error *error) const;
     template <typename Check> ucs_status_t await_status(const ipcmark::Deadline &deadline, Check check) const;
     int await_request(ucs_status_ptr_t request, const ipcmark::Deadline &deadline, ipcmark_error *error) const;
+    int poll(int source, uint64_t timeout_ns, ipcmark_error *error) const;
     int check_layers(const Way &way, ipcmark_session *session, ipcmark_error *error) const;
 
     ucp_context_h context = nullptr;

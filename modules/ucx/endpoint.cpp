@@ -46,10 +46,19 @@ int End::go_on_sending(ipcmark_error *error) {
     connection.progress();
     const auto status = ucp_request_check_status(sending);
     if (status == UCS_INPROGRESS)
-        return sleeps ? connection.sleep(LONGEST_SLEEP_NS, error) : IPCMARK_DONE;
+        return sleeps ? connection.sleep_while_sending(LONGEST_SLEEP_NS, error) : IPCMARK_DONE;
     ucp_request_free(sending);
     sending = nullptr;
     return status == UCS_OK ? IPCMARK_DONE : fail(error, "send", "a message of UCX", status);
+}
+
+// The library works only within its calls, and the other end may wait for some of its work.
+int End::go_on_waiting(ipcmark_error *error) const {
+    connection.progress();
+    if (!connection.flow.is_abandoned())
+        return IPCMARK_WOULD_BLOCK;
+    ipcmark_fail(error, "send", "a message of UCX", "the other end is closed", nullptr);
+    return IPCMARK_PEER_GONE;
 }
 
 } // namespace ucx

@@ -21,6 +21,9 @@ struct End {
     // One step of the request in progress.
     int go_on_sending(ipcmark_error *error);
 
+    // Lets the library work while there is no room.
+    int go_on_waiting(ipcmark_error *error) const;
+
     Connection connection;
     bool sleeps = false;
     size_t room = 0;
@@ -41,9 +44,7 @@ template <typename Begin> int publish_by(Begin begin, End &self, ipcmark_error *
             return fail(error, "send", "a message of UCX", status);
         }
     } else {
-        // The library works only within its calls, and the other end may wait for some of its work.
-        self.connection.progress();
-        return IPCMARK_WOULD_BLOCK;
+        return self.go_on_waiting(error);
     }
     if (result != IPCMARK_DONE)
         return result;

@@ -6,7 +6,7 @@
 //   for removal; under `block` also Unix datagram sockets. Or TCP connections. A sleeping thread of the library.
 // - Copies a message: two, into a queue or a buffer of the library and out of it; those of the kernel over TCP; one, by
 //   process_vm_readv(2), for large ones with CMA.
-// - Blocks: in poll(2) for the descriptor of an armed worker.
+// - Blocks: in poll(2) for the descriptor of an armed worker; a sender also in flow control, for 10 ms at most.
 // - Limits: two ends on one host. The library works only within its calls.
 #include "active.hpp"
 #include "endpoint.hpp"

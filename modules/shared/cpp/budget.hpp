@@ -8,16 +8,12 @@
 
 #include "shared/cpp/counters.hpp"
 #include "shared/cpp/descriptors.hpp"
+#include "shared/cpp/released.hpp"
 
-#include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstdint>
-#include <ctime>
 
-#include <linux/futex.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace ipcmark {
@@ -33,81 +29,53 @@ class Budget {
     }
 
     // Connects the leader with all followers. From then on these have at most `depth` unreleased messages together.
-    // All ends must agree on whether followers may sleep.
-    int open(bool leads, uint64_t depth, bool may_sleep, ipcmark_session *session, ipcmark_error *error) {
+    // All ends must give the same `wait`, one bit of enum ipcmark_wait.
+    int open(bool leads, uint64_t depth, uint32_t wait, ipcmark_session *session, ipcmark_error *error) {
         limit = depth;
-        sleeps = may_sleep;
+        patience = Patience(wait);
         int memory = -1;
         int result = leads ? lead(&memory, session, error) : follow(&memory, session, error);
         if (result == IPCMARK_DONE)
             result = map_counters(memory, OBJECT, &counts, error);
+        if (result == IPCMARK_DONE)
+            releaser.open(&counts->released, limit, patience.may_sleep());
         if (memory >= 0)
             ::close(memory);
         return result;
     }
 
-    // True if a follower may send one more message, which from then on counts as sent. If there is no room, and it may
-    // sleep, it sleeps until there is, 100 ms at most.
-    bool has_room() {
-        if (is_taken || take_unit())
-            return true;
-        if (!sleeps)
-            return false;
-        sleep();
-        return take_unit();
-    }
+    // True if a follower may send one more message, which from then on counts as sent. If there is no room, it sleeps
+    // until there is, if its wait says so: 10 ms at most.
+    bool has_room() { return is_taken || take_unit() || sleep(); }
 
     void count_sent() { is_taken = false; }
 
-    void count_released() {
-        if (!sleeps) {
-            counts->released.store(++released, std::memory_order_release);
-            return;
-        }
-        // Sequentially consistent, as in `sleep`: either this end sees the sleeper, or that one the new count.
-        counts->released.store(++released, std::memory_order_seq_cst);
-        if (released - woken >= units_of_a_wake() && counts->sleepers.load(std::memory_order_seq_cst) > 0)
-            wake();
-    }
+    void count_released() { releaser.count_released(); }
 
   private:
-    // Each alone in a pair of cache lines, because processors prefetch pairs.
     struct Counts {
-        alignas(128) std::atomic<uint64_t> sent;
-        alignas(128) std::atomic<uint64_t> released;
-        alignas(128) std::atomic<uint32_t> sleepers;
-        std::atomic<uint32_t> wakes; // A sleeper waits until this changes.
+        alignas(128) std::atomic<uint64_t> sent; // Alone in a pair of cache lines.
+        Released released;
     };
 
     static constexpr const char *OBJECT = "the counters of a queue";
-    static constexpr timespec LONGEST_SLEEP = {0, 100'000'000};
 
     bool take_unit() {
         auto sent = counts->sent.load(std::memory_order_relaxed);
-        // Acquire: the leader's release of the messages happens before their room is used again.
-        while (sent - counts->released.load(std::memory_order_acquire) < limit)
-            if (counts->sent.compare_exchange_weak(sent, sent + 1, std::memory_order_relaxed))
+        while (sent - counts->released.now() < limit)
+            if (counts->sent.compare_exchange_weak(sent, sent + 1, std::memory_order_relaxed)) {
+                patience.renew();
                 return is_taken = true;
+            }
         return false;
     }
 
-    void sleep() {
-        counts->sleepers.fetch_add(1, std::memory_order_seq_cst);
-        const auto seen = counts->wakes.load(std::memory_order_seq_cst);
-        const auto released_now = counts->released.load(std::memory_order_seq_cst);
-        if (counts->sent.load(std::memory_order_relaxed) - released_now >= limit)
-            syscall(SYS_futex, &counts->wakes, FUTEX_WAIT, seen, &LONGEST_SLEEP);
-        counts->sleepers.fetch_sub(1, std::memory_order_relaxed);
-    }
-
-    // A wake costs more than a message. So followers are woken once a quarter of the units has been returned, no more
-    // than there are units. Who sleeps has seen that none was left: all of them are still to be returned.
-    uint64_t units_of_a_wake() const { return std::max<uint64_t>(limit / 4, 1); }
-
-    void wake() {
-        woken = released;
-        counts->wakes.fetch_add(1, std::memory_order_seq_cst);
-        syscall(SYS_futex, &counts->wakes, FUTEX_WAKE, static_cast<int>(units_of_a_wake()));
+    bool sleep() {
+        if (!patience.is_over())
+            return false;
+        counts->released.sleep(
+            [this](uint64_t released) { return counts->sent.load(std::memory_order_relaxed) - released >= limit; });
+        return take_unit();
     }
 
     static int lead(int *memory, ipcmark_session *session, ipcmark_error *error) {
@@ -128,8 +96,9 @@ class Budget {
     }
 
     Counts *counts = nullptr;
-    uint64_t limit = 0, released = 0, woken = 0; // `woken`: the count of released messages at the last wake.
-    bool sleeps = false;
+    Releaser releaser; // The leader's.
+    Patience patience;
+    uint64_t limit = 0;
     bool is_taken = false; // A unit of the budget is reserved for the next message.
 };
 

@@ -3,15 +3,15 @@
 //
 // Libraries handle a full queue in different ways: they sleep, drop the oldest message or fail. So each endpoint counts
 // the messages that it has released in a cache line of shared memory, and a sender with as many unreleased messages as
-// a queue holds would block. It reads the peer's count only when the last value that it read is used up, once every
-// `depth` messages.
+// a queue holds would block: under `spin` it is told so, under `block` it sleeps until a part of the queue was
+// released. It reads the peer's count only when the last value that it read is used up, once every `depth` messages.
 #pragma once
 
 #include "shared/cpp/counters.hpp"
 #include "shared/cpp/descriptors.hpp"
+#include "shared/cpp/released.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
@@ -32,11 +32,16 @@ class FlowControl {
     ~FlowControl() { close(); }
 
     // Connects the leader with the follower that has the number `peer`. From then on at most `depth` messages are
-    // unreleased in each direction.
-    int open(bool leads, uint64_t depth, ipcmark_session *session, ipcmark_error *error, uint32_t peer = 0) {
+    // unreleased in each direction. Both ends must give the same `wait`, one bit of enum ipcmark_wait.
+    int open(bool leads, uint64_t depth, ipcmark_session *session, ipcmark_error *error, uint32_t peer = 0,
+             uint32_t wait = IPCMARK_SPIN) {
         limit = depth;
-        own = leads ? 0 : 1;
-        return leads ? lead(session, peer, error) : follow(session, error);
+        patience = Patience(wait);
+        if (const int result = leads ? lead(session, peer, error) : follow(session, error))
+            return result;
+        theirs = &counts->of[leads ? 1 : 0];
+        own.open(&counts->of[leads ? 0 : 1], limit, patience.may_sleep());
+        return IPCMARK_DONE;
     }
 
     // The same for a library without a limit of its own: allows as many messages as fit in 8 MiB. The result states the
@@ -45,20 +50,15 @@ class FlowControl {
                      uint32_t peer = 0) {
         const uint64_t depth = std::clamp<uint64_t>(HELD_BYTES / settings.payload, LEAST_DEPTH, MOST_DEPTH);
         session->note(session, "under way", ("at most " + std::to_string(depth) + " messages").c_str());
-        return open(settings.role == IPCMARK_LEADER, depth, session, error, peer);
+        return open(settings.role == IPCMARK_LEADER, depth, session, error, peer, settings.wait);
     }
 
-    // True if one more message may be sent.
-    bool has_room() {
-        if (sent - acknowledged < limit)
-            return true;
-        // Acquire: the peer's release of the messages happens before their room is used again.
-        acknowledged = counts->of[1 - own].released.load(std::memory_order_acquire);
-        return sent - acknowledged < limit;
-    }
+    // True if one more message may be sent. If there is no room, an end sleeps until there is, if its wait says so:
+    // 10 ms at most.
+    bool has_room() { return sent - acknowledged < limit || look_for_room() || sleep(); }
 
     void count_sent() { ++sent; }
-    void count_released() { counts->of[own].released.store(++released, std::memory_order_release); }
+    void count_released() { own.count_released(); }
     uint64_t depth() const { return limit; }
 
     // True if the other end has closed, or died.
@@ -66,6 +66,9 @@ class FlowControl {
         pollfd hang_up{connection, 0, 0};
         return connection >= 0 && poll(&hang_up, 1, 0) > 0;
     }
+
+    // True if this end slept for room in vain, because the other one has closed, or died.
+    bool is_abandoned() const { return abandoned; }
 
     // A descriptor that hangs up when the other end has closed, or died.
     int hang_up() const { return connection; }
@@ -93,14 +96,28 @@ class FlowControl {
     static constexpr uint64_t HELD_BYTES = 8u << 20;
     static constexpr uint64_t LEAST_DEPTH = 2, MOST_DEPTH = 1024;
 
-    // The count of one endpoint, alone in a pair of cache lines because processors prefetch pairs.
-    struct alignas(128) Count {
-        std::atomic<uint64_t> released;
-    };
     struct Counts {
-        Count of[2];
+        Released of[2];
     };
     static constexpr const char *OBJECT = "the counters of a queue";
+
+    bool look_for_room() {
+        acknowledged = theirs->now();
+        if (sent - acknowledged >= limit)
+            return false;
+        patience.renew();
+        return true;
+    }
+
+    bool sleep() {
+        if (!patience.is_over())
+            return false;
+        theirs->sleep([this](uint64_t released) { return sent - released >= limit; });
+        if (look_for_room())
+            return true;
+        abandoned = is_peer_closed();
+        return false;
+    }
 
     static int milliseconds_until(Clock::time_point deadline) {
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
@@ -142,9 +159,12 @@ class FlowControl {
     }
 
     int connection = -1; // Hangs up when the other end closes.
-    int own = 0;         // The index of this end's count.
     Counts *counts = nullptr;
-    uint64_t limit = 0, sent = 0, acknowledged = 0, released = 0;
+    Released *theirs = nullptr; // The peer's count.
+    Releaser own;
+    Patience patience;
+    bool abandoned = false;
+    uint64_t limit = 0, sent = 0, acknowledged = 0;
 };
 
 } // namespace ipcmark

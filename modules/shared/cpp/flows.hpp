@@ -21,7 +21,7 @@ template <uint32_t MOST> class Flows {
         return IPCMARK_DONE;
     }
 
-    // True if one more message may be sent to all.
+    // True if one more message may be sent to all. A sender that may sleep does so, 10 ms at most for each.
     bool have_room() {
         return std::all_of(flows, flows + count, [](FlowControl &flow) { return flow.has_room(); });
     }
@@ -35,6 +35,11 @@ template <uint32_t MOST> class Flows {
     // True if one of them has closed, or died.
     bool is_a_peer_closed() const {
         return std::any_of(flows, flows + count, [](const FlowControl &flow) { return flow.is_peer_closed(); });
+    }
+
+    // True if this end slept for room in vain, because one of them has closed, or died.
+    bool are_abandoned() const {
+        return std::any_of(flows, flows + count, [](const FlowControl &flow) { return flow.is_abandoned(); });
     }
 
   private:

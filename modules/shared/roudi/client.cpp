@@ -21,7 +21,7 @@ int Client::open(const Pool &pool, uint64_t depth, const ipcmark_settings &setti
                  ipcmark_session *session, ipcmark_error *error) {
     leads = settings.role == IPCMARK_LEADER;
     name = registration_name(settings.name, leads, settings.follower);
-    if (const int result = connect(depth, session, error))
+    if (const int result = connect(depth, settings.wait, session, error))
         return result;
     if (const int result =
             leads ? start_daemon(pool, settings.directory, deadline, session, error) : await_daemon(session, error))
@@ -31,12 +31,12 @@ int Client::open(const Pool &pool, uint64_t depth, const ipcmark_settings &setti
     return IPCMARK_DONE;
 }
 
-int Client::connect(uint64_t depth, ipcmark_session *session, ipcmark_error *error) {
+int Client::connect(uint64_t depth, uint32_t wait, ipcmark_session *session, ipcmark_error *error) {
     if (session->peers > MOST_FOLLOWERS)
         return ipcmark_fail(error, "connect", "the followers", "there are more than 64", nullptr);
     peers = session->peers;
     for (uint32_t peer = 0; peer < peers; peer++)
-        if (const int result = flows[peer].open(leads, depth, session, error, peer))
+        if (const int result = flows[peer].open(leads, depth, session, error, peer, wait))
             return result;
     return IPCMARK_DONE;
 }

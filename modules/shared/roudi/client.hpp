@@ -25,7 +25,8 @@ class Client {
     // meanwhile, the body is abandoned, and the result is PEER_GONE or FAILED.
     int enter(std::function<void()> body, ipcmark_error *error);
 
-    // True if no other endpoint has `depth` unreleased messages of this one.
+    // True if no other endpoint has `depth` unreleased messages of this one. A sender that may sleep does so until it
+    // is true, 10 ms at most for each.
     bool has_room() {
         for (uint32_t peer = 0; peer < peers; peer++)
             if (!flows[peer].has_room())
@@ -57,7 +58,7 @@ class Client {
     ~Client() { release_daemon(); }
 
   private:
-    int connect(uint64_t depth, ipcmark_session *session, ipcmark_error *error);
+    int connect(uint64_t depth, uint32_t wait, ipcmark_session *session, ipcmark_error *error);
     int start_daemon(const Pool &pool, const char *directory, const Deadline &deadline, ipcmark_session *session,
                      ipcmark_error *error);
     int await_daemon(ipcmark_session *session, ipcmark_error *error);
