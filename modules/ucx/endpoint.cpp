@@ -16,7 +16,7 @@ int make_room(End &end, const ipcmark_settings &settings, ipcmark_error *error) 
         return ipcmark_fail(error, "allocate", "a message", "there is no memory left", nullptr);
     ipcmark_touch(end.message, bytes);
     end.room = settings.payload;
-    end.sleeps = settings.wait != IPCMARK_SPIN;
+    end.patience = ipcmark::Patience(settings.wait);
     return IPCMARK_DONE;
 }
 
@@ -46,7 +46,8 @@ int End::go_on_sending(ipcmark_error *error) {
     connection.progress();
     const auto status = ucp_request_check_status(sending);
     if (status == UCS_INPROGRESS)
-        return sleeps ? connection.sleep_while_sending(LONGEST_SLEEP_NS, error) : IPCMARK_DONE;
+        return patience.is_over() ? connection.sleep_while_sending(LONGEST_SLEEP_NS, error) : IPCMARK_DONE;
+    patience.renew();
     ucp_request_free(sending);
     sending = nullptr;
     return status == UCS_OK ? IPCMARK_DONE : fail(error, "send", "a message of UCX", status);

@@ -25,7 +25,7 @@ struct End {
     int go_on_waiting(ipcmark_error *error) const;
 
     Connection connection;
-    bool sleeps = false;
+    ipcmark::Patience patience; // With a request in progress.
     size_t room = 0;
     void *message = nullptr;                                 // Room for a taken message.
     ucs_status_ptr_t sending = nullptr, receiving = nullptr; // Requests in progress.
