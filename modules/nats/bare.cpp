@@ -33,7 +33,7 @@ void open_server(End *self, const struct bare *bare, char (&url)[128]) {
     }
     self->directory = std::string("/tmp/") + bare->name;
     if (mkdir(self->directory.c_str(), 0700) != 0 ||
-        self->server.start(self->directory, bare->payload,
+        self->server.start(self->directory, nats::Limits{bare->payload},
                            ipcmark::Deadline(std::chrono::seconds(BARE_CONNECTS_WITHIN_S)), &error) != IPCMARK_DONE)
         bare_fail("start nats-server");
     snprintf(url, sizeof url, "%s", self->server.url().c_str());

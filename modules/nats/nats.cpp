@@ -15,6 +15,7 @@
 #include "shared/cpp/flows.hpp"
 #include "shared/cpp/within.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -86,9 +87,18 @@ natsStatus connect(End &end, const std::string &url, const ipcmark::Deadline &de
     return status == NATS_OK ? natsConnection_Connect(&end.connection, made) : status;
 }
 
-// The server has the subscription when it answers the next command.
+// A server closes the connection of a client for which more bytes wait. Flow control bounds the messages of each
+// follower to 8 MiB; a message has some bytes in front.
+uint64_t pending_for(uint64_t followers) {
+    return std::max<uint64_t>(DEFAULT_MAX_PENDING, followers * (9u << 20));
+}
+
+// The library drops no message: flow control bounds those of each follower, not those of all. The server has the
+// subscription when it answers the next command.
 natsStatus subscribe(End &end, const ipcmark::Deadline &deadline) {
-    const natsStatus status = natsConnection_SubscribeSync(&end.subscription, end.connection, end.taken_from.c_str());
+    natsStatus status = natsConnection_SubscribeSync(&end.subscription, end.connection, end.taken_from.c_str());
+    if (status == NATS_OK)
+        status = natsSubscription_SetPendingLimits(end.subscription, -1, -1);
     return status == NATS_OK ? natsConnection_FlushTimeout(end.connection, deadline.left().count()) : status;
 }
 
@@ -103,7 +113,8 @@ int join(End &end, const std::string &url, const ipcmark::Deadline &deadline, ip
 
 int lead(End &end, const ipcmark_settings &settings, const ipcmark::Deadline &deadline, ipcmark_session *session,
          ipcmark_error *error) {
-    int result = end.server.start(settings.directory, settings.payload, deadline, error);
+    const Limits limits{settings.payload, pending_for(settings.subscribers)};
+    int result = end.server.start(settings.directory, limits, deadline, error);
     if (result == IPCMARK_DONE)
         result = join(end, end.server.url(), deadline, error);
     if (result != IPCMARK_DONE)

@@ -48,10 +48,11 @@ Server::~Server() {
 
 // Every user of the host can reach a port of the loopback interface, so the server requires a token. The token is in a
 // file, because every user sees a program's command line.
-int Server::write_configuration(uint64_t largest, ipcmark_error *error) {
+int Server::write_configuration(const Limits &limits, ipcmark_error *error) {
     token = random_token();
-    const std::string text =
-        "max_payload: " + std::to_string(largest) + "\nauthorization { token: \"" + token + "\" }\n";
+    const std::string text = "max_payload: " + std::to_string(limits.payload) +
+                             "\nmax_pending: " + std::to_string(limits.pending) + "\nauthorization { token: \"" +
+                             token + "\" }\n";
     const int file = open(configuration.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     const bool is_written =
         file >= 0 && !token.empty() && write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
@@ -80,11 +81,11 @@ int Server::read_port(const ipcmark::Deadline &deadline, ipcmark_error *error) {
     return ipcmark_fail(error, "find the port of", PROGRAM, deadline.missed("it does not tell").c_str(), nullptr);
 }
 
-int Server::start(const std::string &directory, uint64_t largest, const ipcmark::Deadline &deadline,
+int Server::start(const std::string &directory, const Limits &limits, const ipcmark::Deadline &deadline,
                   ipcmark_error *error) {
     int result = ipcmark::choose_socket(directory, "nats", &configuration, error);
     if (result == IPCMARK_DONE)
-        result = write_configuration(largest, error);
+        result = write_configuration(limits, error);
     if (result != IPCMARK_DONE)
         return result;
     const ipcmark::Texts words = {PROGRAM, "--addr",      "127.0.0.1",        "--port", "-1",

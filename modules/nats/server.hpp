@@ -3,9 +3,17 @@
 
 #include "shared/cpp/program.hpp"
 
+#include <cstdint>
 #include <string>
 
 namespace nats {
+
+constexpr uint64_t DEFAULT_MAX_PENDING = 64u << 20; // The server's own.
+
+struct Limits {
+    uint64_t payload;                       // The largest message in bytes.
+    uint64_t pending = DEFAULT_MAX_PENDING; // The most bytes that wait for a client.
+};
 
 class Server {
   public:
@@ -14,15 +22,15 @@ class Server {
     Server &operator=(const Server &) = delete;
     ~Server();
 
-    // Starts it without the machine's configuration, and waits until it listens at a port of its choice. It accepts
-    // messages of up to `largest` bytes.
-    int start(const std::string &directory, uint64_t largest, const ipcmark::Deadline &deadline, ipcmark_error *error);
+    // Starts it without the machine's configuration, and waits until it listens at a port of its choice.
+    int start(const std::string &directory, const Limits &limits, const ipcmark::Deadline &deadline,
+              ipcmark_error *error);
 
     // Contains the token that authenticates the session's own endpoints.
     const std::string &url() const { return address; }
 
   private:
-    int write_configuration(uint64_t largest, ipcmark_error *error);
+    int write_configuration(const Limits &limits, ipcmark_error *error);
     int read_port(const ipcmark::Deadline &deadline, ipcmark_error *error);
 
     ipcmark::Program program;
