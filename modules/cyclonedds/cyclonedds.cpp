@@ -150,6 +150,16 @@ void drop_taken(End &end) {
     end.taken = nullptr;
 }
 
+int refuse_taken(End &end, const char *cause, ipcmark_error *error) {
+    drop_taken(end);
+    return ipcmark_fail(error, "take", "a message of Cyclone DDS", cause, nullptr);
+}
+
+// Of a word that another process can still write.
+uint32_t read_once(const uint32_t &shared) {
+    return static_cast<const volatile uint32_t &>(shared);
+}
+
 int take_in_place(void *end, const void **message, size_t *len, ipcmark_error *error) {
     auto &self = *static_cast<End *>(end);
     if (!self.may_have_message())
@@ -166,21 +176,22 @@ int take_in_place(void *end, const void **message, size_t *len, ipcmark_error *e
         return IPCMARK_WOULD_BLOCK;
     }
     const auto *taken = static_cast<const FixedMessage *>(self.taken->iox_chunk);
-    if (!taken) {
-        drop_taken(self);
-        return ipcmark_fail(error, "take", "a message of Cyclone DDS", "it did not come through shared memory",
-                            nullptr);
-    }
+    if (!taken)
+        return refuse_taken(self, "it did not come through shared memory", error);
+    *len = read_once(taken->len);
+    self.sender = read_once(taken->sender);
+    if (*len > self.config.payload)
+        return refuse_taken(self, "it is longer than any that is sent", error);
+    if (self.config.leads && self.sender >= self.config.followers)
+        return refuse_taken(self, "it is of no follower", error);
     *message = taken->bytes;
-    *len = taken->len;
     return IPCMARK_DONE;
 }
 
 int release(void *end, const void *, ipcmark_error *) {
     auto &self = *static_cast<End *>(end);
-    const uint32_t sender = static_cast<const FixedMessage *>(self.taken->iox_chunk)->sender;
     drop_taken(self);
-    self.daemon->count_released(sender);
+    self.daemon->count_released(self.sender);
     return IPCMARK_DONE;
 }
 

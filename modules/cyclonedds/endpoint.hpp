@@ -43,6 +43,7 @@ struct End {
     std::unique_ptr<ipcmark::Client> daemon;
     void *on_loan = nullptr;
     ddsi_serdata *taken = nullptr;
+    uint32_t sender = 0; // The sender of the taken message.
 
     // This endpoint's own reference while it is open: threads of the library may hold another after it closed.
     std::shared_ptr<End> self;

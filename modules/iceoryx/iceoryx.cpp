@@ -58,6 +58,7 @@ template <typename Ports> struct End {
     Client client;
     std::unique_ptr<Ports> ports;
     void *on_loan = nullptr;
+    uint64_t payload = 0;
     uint32_t peers = 0;
     uint64_t origins[Client::MOST_FOLLOWERS] = {}; // Of a leader's followers.
 
@@ -141,6 +142,7 @@ int open_end(const ipcmark_transport *, const ipcmark_settings *settings, ipcmar
     auto *end = new (std::nothrow) End<Ports>;
     if (!end)
         return ipcmark_fail(error, "allocate", "an end", "there is no memory left", nullptr);
+    end->payload = settings->payload;
     end->peers = session->peers;
     const uint64_t depth = depth_of(*settings);
     session->note(session, "queue", (std::to_string(depth) + " messages").c_str());
@@ -191,6 +193,10 @@ template <typename Ports> int take(void *end, const void **message, size_t *len,
     const void *taken = self.ports->take(len);
     if (!taken)
         return not_now(self, error);
+    if (*len > self.payload) {
+        self.ports->release(taken);
+        return ipcmark_fail(error, "take", "a message of iceoryx", "it is longer than any that is sent", nullptr);
+    }
     *message = taken;
     return IPCMARK_DONE;
 }
