@@ -12,7 +12,7 @@ namespace {
 
 // gRPC reports that it has accepted a response, not that the socket has it. The socket, which is empty when the
 // endpoints alternate, has room for a response of this size. With a larger one, the follower drives the library until
-// the leader has the response: nobody else would.
+// the leader has the response: nobody else would. It requests the next call meanwhile, whose arrival ends its sleep.
 constexpr size_t SURELY_SENT = 64u << 10;
 
 // A context belongs to one call.
@@ -27,7 +27,7 @@ struct UnaryEnd final : End {
     void cancel() override;
 
     void call(const Message &message, bool waits_for_server);
-    void request();
+    void request_call();
 
     bool leads = false;
     // The leader's call, or the follower's wait for a call and its response.
@@ -36,6 +36,7 @@ struct UnaryEnd final : End {
     std::unique_ptr<grpc::ClientAsyncResponseReader<Message>> reader;
     grpc::Status status;
     std::unique_ptr<Served> served;
+    Message request; // Of the next call, which can arrive before the last message is released.
 };
 
 void UnaryEnd::call(const Message &message, bool waits_for_server) {
@@ -46,10 +47,10 @@ void UnaryEnd::call(const Message &message, bool waits_for_server) {
     reader->Finish(&incoming, &status, calling.begin());
 }
 
-void UnaryEnd::request() {
+void UnaryEnd::request_call() {
     auto *const queue = connection.server_queue();
     served = std::make_unique<Served>();
-    connection.service.RequestUnary(&served->context, &incoming, &served->writer, queue, queue, receiving.begin());
+    connection.service.RequestUnary(&served->context, &request, &served->writer, queue, queue, receiving.begin());
 }
 
 // Set-up and teardown ----------------------------------------------------------------------------
@@ -77,7 +78,8 @@ int UnaryEnd::follow(const ipcmark_settings &settings, ipcmark_session *session,
     int result = connection.listen(settings, session, error);
     if (result != IPCMARK_DONE)
         return result;
-    request();
+    request.mutable_payload()->assign(settings.payload, '\1');
+    request_call();
     result = connection.tell_address(session, error);
     if (result == IPCMARK_DONE)
         result = connection.complete(receiving, deadline, error);
@@ -101,8 +103,11 @@ int respond(UnaryEnd &self, size_t len, ipcmark_error *error) {
     }
     if (const int result = self.connection.await(self.responding, error))
         return result;
-    if (len > SURELY_SENT && !self.connection.flow.has_room())
+    if (len > SURELY_SENT && !self.connection.flow.has_room()) {
+        if (self.receiving.is_idle())
+            self.request_call();
         return self.connection.work(error);
+    }
     return self.responding.collect() ? IPCMARK_DONE : Connection::gone(error);
 }
 
@@ -125,12 +130,13 @@ int take_response(UnaryEnd &self, ipcmark_error *error) {
     return self.status.ok() ? IPCMARK_DONE : fail(self.status, error);
 }
 
-// The next call is requested when the follower starts to wait for it.
+// The next call is requested when the follower starts to wait for it, unless it was while the leader got the response.
 int take_request(UnaryEnd &self, ipcmark_error *error) {
     if (self.receiving.is_idle())
-        self.request();
+        self.request_call();
     if (const int result = self.connection.await(self.receiving, error))
         return result;
+    self.incoming.Swap(&self.request);
     return self.receiving.collect() ? IPCMARK_DONE : Connection::gone(error);
 }
 
