@@ -61,7 +61,7 @@ impl ServiceNode {
         let fail = failed("make", "a node of iceoryx2");
         let mut config = Config::default();
         config.global.prefix =
-            FileName::new(format!("{}-", settings.name).as_bytes()).map_err(|_| name_error())?;
+            FileName::new(traces::prefix(&settings.name).as_bytes()).map_err(|_| name_error())?;
         let directory = traces::directory(&settings.name);
         let directory = directory.to_string_lossy();
         let root = Path::new(directory.as_bytes()).map_err(|_| name_error())?;

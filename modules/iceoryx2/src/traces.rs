@@ -8,7 +8,7 @@ use std::{
         fd::{AsFd, OwnedFd},
         unix::net::UnixStream,
     },
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -25,11 +25,22 @@ pub fn directory(session: &str) -> PathBuf {
     PathBuf::from("/tmp").join(session)
 }
 
-/// Removes everything whose name begins with a session's name.
-pub fn clear(session: &str) {
+/// The beginning of the names that the library gives a session's files. Other sessions' names may begin with this one's,
+/// as `x-10` with `x-1`.
+pub fn prefix(session: &str) -> String {
+    format!("{session}-")
+}
+
+/// Removes all files of a session.
+fn clear(session: &str) {
     let _ = fs::remove_dir_all(directory(session));
-    for entry in fs::read_dir(SHARED_MEMORY).into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with(session) {
+    clear_memory(Path::new(SHARED_MEMORY), session);
+}
+
+fn clear_memory(memory: &Path, session: &str) {
+    let prefix = prefix(session);
+    for entry in fs::read_dir(memory).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(&prefix) {
             let _ = fs::remove_file(entry.path());
         }
     }
@@ -81,5 +92,23 @@ impl Drop for CloseSignal {
             let _ = other.read(&mut [0]);
         }
         clear(&self.session);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_of_the_session_are_removed() {
+        let memory = std::env::temp_dir().join(format!("iceoryx2-traces-{}", std::process::id()));
+        fs::create_dir(&memory).unwrap();
+        for name in ["x-1-a", "x-10-a", "y-1-a"] {
+            fs::write(memory.join(name), "").unwrap();
+        }
+        clear_memory(&memory, "x-1");
+        let left = ["x-1-a", "x-10-a", "y-1-a"].map(|name| memory.join(name).exists());
+        fs::remove_dir_all(&memory).unwrap();
+        assert_eq!(left, [false, true, true]);
     }
 }
