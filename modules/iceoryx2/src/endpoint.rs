@@ -18,18 +18,35 @@ use iceoryx2::{
 use ipcmark_transport::{Endpoint, Error, HYBRID_POLLS, Settings, Step, Wait};
 
 use crate::{
+    counters::{Counters, Shareable},
     node::{ServiceNode, failed, samples},
+    room::Room,
     traces::CloseSignal,
 };
 
 /// The longest sleep: an endpoint can be asked to stop.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
+/// The sleeps of endpoints without a free sample: the leader's, then the followers'.
+pub type Rooms = [Room; 2];
+
+// SAFETY: atomics only.
+unsafe impl Shareable for Rooms {}
+
+/// What an endpoint that may sleep has in addition.
+struct Events {
+    notifier: Notifier<ipc::Service>,
+    listener: Listener<ipc::Service>,
+    rooms: Counters<Rooms>,
+    /// The index of this endpoint's own sleeps.
+    own: usize,
+}
+
 /// One endpoint. Ports are dropped before their services, and the node last.
 pub struct Iceoryx2Endpoint {
     loan: Option<SampleMut<ipc::Service, [u8], ()>>,
     taken: Option<Sample<ipc::Service, [u8], ()>>,
-    events: Option<(Notifier<ipc::Service>, Listener<ipc::Service>)>,
+    events: Option<Events>,
     /// The number of polls before a sleep.
     polls: u32,
     publisher: Publisher<ipc::Service, [u8], ()>,
@@ -47,6 +64,7 @@ impl Iceoryx2Endpoint {
         node: ServiceNode,
         settings: &Settings,
         close_signal: CloseSignal,
+        rooms: Option<Counters<Rooms>>,
     ) -> Result<Self, Error> {
         let samples = samples(settings);
         let publisher = node
@@ -61,13 +79,8 @@ impl Iceoryx2Endpoint {
         touch(&publisher, settings.payload, samples)?;
         let subscriber = node.topic(false)?.subscriber_builder().create();
         let subscriber = subscriber.map_err(failed("make", "a subscriber of iceoryx2"))?;
-        let events = match settings.wait {
-            Wait::Spin => None,
-            Wait::Block | Wait::Hybrid => Some((
-                node.events(true)?.notifier_builder().create().map_err(event_failed())?,
-                node.events(false)?.listener_builder().create().map_err(event_failed())?,
-            )),
-        };
+        let own = usize::from(!settings.role.is_leader());
+        let events = rooms.map(|rooms| Events::new(&node, rooms, own)).transpose()?;
         let polls = if settings.wait == Wait::Hybrid { HYBRID_POLLS } else { 1 };
         let (loan, taken) = (None, None);
         Ok(Self {
@@ -96,13 +109,55 @@ impl Iceoryx2Endpoint {
         Ok(if self.taken.is_some() { Step::Done } else { Step::WouldBlock })
     }
 
+    #[inline]
+    fn lend(&mut self, len: usize) -> Result<Step, Error> {
+        self.loan = lend(&self.publisher, len)?;
+        Ok(if self.loan.is_some() { Step::Done } else { Step::WouldBlock })
+    }
+
+    /// Sleeps until receivers have released samples, unless one is free by now.
+    #[cold]
+    fn sleep_for_room(&mut self, len: usize) -> Result<Step, Error> {
+        let Some(events) = &self.events else { return Ok(Step::WouldBlock) };
+        let mut lent = Ok(None);
+        events.rooms[events.own].sleep(LONGEST_SLEEP, || {
+            lent = lend(&self.publisher, len);
+            !matches!(lent, Ok(None))
+        });
+        self.loan = lent?;
+        if self.loan.is_some() { Ok(Step::Done) } else { self.lend(len) }
+    }
+
     fn sleep(&self) -> Result<(), Error> {
-        let Some((_, listener)) = &self.events else { return Ok(()) };
-        match listener.timed_wait(|_| {}, LONGEST_SLEEP) {
+        let Some(events) = &self.events else { return Ok(()) };
+        match events.listener.timed_wait(|_| {}, LONGEST_SLEEP) {
             // A signal ends the sleep, such as the one that continues a stopped process.
             Ok(_) | Err(ListenerWaitError::InterruptSignal) => Ok(()),
             Err(error) => Err(failed("wait for", "an event")(error)),
         }
+    }
+}
+
+impl Events {
+    fn new(node: &ServiceNode, rooms: Counters<Rooms>, own: usize) -> Result<Self, Error> {
+        let notifier = node.events(true)?.notifier_builder().create().map_err(event_failed())?;
+        let listener = node.events(false)?.listener_builder().create().map_err(event_failed())?;
+        Ok(Self { notifier, listener, rooms, own })
+    }
+}
+
+/// A sample of the publisher, if one is free.
+#[inline]
+fn lend(
+    publisher: &Publisher<ipc::Service, [u8], ()>,
+    len: usize,
+) -> Result<Option<SampleMut<ipc::Service, [u8], ()>>, Error> {
+    match publisher.loan_slice_uninit(len) {
+        // SAFETY: bytes have no invalid values, and the content of a loaned room is undefined.
+        Ok(sample) => Ok(Some(unsafe { sample.assume_init() })),
+        // All samples are in use.
+        Err(LoanError::OutOfMemory | LoanError::ExceedsMaxLoans) => Ok(None),
+        Err(error) => Err(failed("lend", "a sample")(error)),
     }
 }
 
@@ -127,17 +182,12 @@ fn touch(
 impl Endpoint for Iceoryx2Endpoint {
     #[inline]
     fn loan(&mut self, len: usize) -> Result<Step, Error> {
-        match self.publisher.loan_slice_uninit(len) {
-            Ok(sample) => {
-                // SAFETY: bytes have no invalid values, and the content of a loaned room is
-                // undefined.
-                self.loan = Some(unsafe { sample.assume_init() });
-                Ok(Step::Done)
+        for _ in 0..self.polls {
+            if self.lend(len)? == Step::Done {
+                return Ok(Step::Done);
             }
-            // All samples are in use.
-            Err(LoanError::OutOfMemory | LoanError::ExceedsMaxLoans) => Ok(Step::WouldBlock),
-            Err(error) => Err(failed("lend", "a sample")(error)),
         }
+        self.sleep_for_room(len)
     }
 
     #[inline]
@@ -152,8 +202,8 @@ impl Endpoint for Iceoryx2Endpoint {
             if receivers < self.receivers {
                 return Err(Error::peer_gone("send", "a sample"));
             }
-            if let Some((notifier, _)) = &self.events {
-                notifier.notify().map_err(failed("notify", "the other ends"))?;
+            if let Some(events) = &self.events {
+                events.notifier.notify().map_err(failed("notify", "the other ends"))?;
             }
         }
         Ok(Step::Done)
@@ -178,6 +228,9 @@ impl Endpoint for Iceoryx2Endpoint {
     #[inline]
     fn release(&mut self) -> Result<(), Error> {
         self.taken = None;
+        if let Some(events) = &self.events {
+            events.rooms[1 - events.own].count_released(self.samples as u32);
+        }
         Ok(())
     }
 

@@ -6,12 +6,17 @@
 //! - Kernel objects: shared memory and files whose names begin with the session's name; `iceoryx2-event` also has an
 //!   event service for each direction.
 //! - Copies a message: none.
-//! - Blocks: `iceoryx2-event` sleeps in its listener; `iceoryx2` only polls.
+//! - Blocks: `iceoryx2-event` sleeps in its listener, and without a free sample on a futex in memory of its own;
+//!   `iceoryx2` only polls.
 //! - Limits: a publisher has as many samples as the queue holds, so with a full queue no sample can be loaned, and
 //!   nothing is ever discarded.
 
+#[path = "../../shared/rust/counters.rs"]
+mod counters;
 mod endpoint;
 mod node;
+#[path = "../../shared/rust/room.rs"]
+mod room;
 #[path = "../../shared/rust/space.rs"]
 mod space;
 mod traces;
@@ -24,6 +29,7 @@ use ipcmark_transport::{
     Settings, Transport, Wait,
 };
 
+use counters::Counters;
 use endpoint::Iceoryx2Endpoint;
 use node::ServiceNode;
 use traces::CloseSignal;
@@ -62,16 +68,21 @@ fn open_in_turn(
     close_signal: CloseSignal,
     peers: &mut dyn Rendezvous,
 ) -> Result<Iceoryx2Endpoint, Error> {
-    let open =
-        |close_signal| Iceoryx2Endpoint::open(ServiceNode::new(settings)?, settings, close_signal);
-    if settings.role.is_leader() {
-        let end = open(close_signal)?;
+    let leads = settings.role.is_leader();
+    let sleeps = settings.wait != Wait::Spin;
+    let rooms = sleeps.then(|| Counters::open(leads, peers)).transpose()?;
+    let open = || {
+        let node = ServiceNode::new(settings)?;
+        Iceoryx2Endpoint::open(node, settings, close_signal, rooms)
+    };
+    if leads {
+        let end = open()?;
         peers.meet()?;
         peers.meet()?;
         return Ok(end);
     }
     peers.meet()?;
-    let end = open(close_signal)?;
+    let end = open()?;
     peers.meet()?;
     Ok(end)
 }

@@ -25,8 +25,8 @@ pub fn directory(session: &str) -> PathBuf {
     PathBuf::from("/tmp").join(session)
 }
 
-/// The beginning of the names that the library gives a session's files. Other sessions' names may begin with this one's,
-/// as `x-10` with `x-1`.
+/// The beginning of the names that the library gives a session's files. Other sessions' names may begin with this
+/// one's, as `x-10` with `x-1`.
 pub fn prefix(session: &str) -> String {
     format!("{session}-")
 }

@@ -52,7 +52,8 @@ impl Connection {
     ) -> Result<(Self, T), Error> {
         let deadline = settings.deadline();
         let leads = settings.role.is_leader();
-        let flow = FlowControl::open(leads, options::depth(link, settings), peers)?;
+        let sleep = session::sleep(link, settings);
+        let flow = FlowControl::open(leads, options::depth(link, settings), sleep, peers)?;
         let (session, prepared) = session::open(link, settings, deadline, peers, prepare)?;
         let (out, back) = if leads { ("there", "back") } else { ("back", "there") };
         let key = |direction: &str| format!("{}/{direction}", &*settings.name);
@@ -75,7 +76,7 @@ impl Connection {
             subscriber,
             flow,
             is_gone,
-            sleep: session::sleep(link, settings),
+            sleep,
             payload: settings.payload,
             deadline,
             _session: session,
