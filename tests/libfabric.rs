@@ -3,11 +3,16 @@
 use std::fs;
 
 use ipcmark_transport::Carrier;
-use libc::{SIGABRT, SIGBUS, SIGINT, SIGSEGV, SIGTERM};
+use libc::{
+    SIGABRT, SIGBUS, SIGINT, SIGSEGV, SIGTERM, SYS_process_vm_readv, SYS_process_vm_writev,
+};
 
 use crate::support::{
     Verdict,
+    confined::{confined, no_call, refused},
+    end, ipcmark,
     listed::{self, Library},
+    only,
     processes::await_that,
     scene::{LEADER, Scene},
 };
@@ -17,6 +22,7 @@ ipcmark_harness::tests![
     a_stream_loses_nothing,
     several_followers_have_an_endpoint_each,
     a_signal_calls_no_handler_of_the_provider,
+    a_refused_call_is_no_single_copy,
 ];
 
 const LIBRARY: Library =
@@ -62,5 +68,20 @@ fn a_signal_calls_no_handler_of_the_provider() -> Verdict {
         let result = scene.end().1;
         let reasons: Vec<_> = result.cases.iter().filter_map(|case| case.reason()).collect();
         assert!(matches!(reasons[..], [one] if one.contains("signal 15")), "{reasons:?}");
+    })
+}
+
+/// Regression: the provider copies twice if the kernel refuses its call, and the result said what was asked for.
+fn a_refused_call_is_no_single_copy() -> Verdict {
+    // As a container or Yama refuses them: the provider tries the second one, and uses the first one.
+    let steps = || vec![no_call(SYS_process_vm_readv), no_call(SYS_process_vm_writev)];
+    if let Some(skipped) = refused("no copies between processes", steps()) {
+        return skipped;
+    }
+    LIBRARY.holds(|_| {
+        let words = "run -t libfabric-shm -w spin -s 64k -n 20 --trials 1 --format json";
+        let result = end(&mut confined(ipcmark(words), steps())).exits(0).result();
+        let configuration = &only(&result.cases[0]).session.configuration;
+        assert_eq!(configuration["CMA"], "refused by the kernel");
     })
 }

@@ -13,6 +13,9 @@
 #include <memory>
 #include <string>
 
+#include <sys/uio.h>
+#include <unistd.h>
+
 namespace libfabric {
 
 namespace {
@@ -20,6 +23,12 @@ namespace {
 constexpr uint32_t VERSION = FI_VERSION(1, 17);
 constexpr size_t MOST_ADDRESS_BYTES = 512;
 constexpr size_t SHARED_BYTES = 32u << 20; // An upper bound of both ends' shared memory.
+
+// A byte of a process.
+struct Place {
+    pid_t process;
+    char *byte;
+};
 
 // The library reads its variables once.
 void prepare_library(const ipcmark_settings &settings) {
@@ -121,7 +130,6 @@ int Connection::make_endpoint(const ipcmark_settings &settings, ipcmark_session 
         return result;
     const auto inject = std::to_string(info->tx_attr->inject_size) + " bytes";
     session->note(session, "injected up to", inject.c_str());
-    session->note(session, "CMA", ipcmark::is_on(settings, "cma", true) ? "on" : "off");
     result = open_parts(error);
     return result == IPCMARK_DONE ? bind_parts(error) : result;
 }
@@ -142,6 +150,30 @@ int Connection::exchange(ipcmark_session *session, ipcmark_error *error) {
     if (count == 1)
         return IPCMARK_DONE;
     return ipcmark_fail(error, "connect", "an endpoint of libfabric", "the other end's name is refused", nullptr);
+}
+
+// The kernel may refuse access to the other end's memory. Then the provider copies through its buffers, and does not
+// report it.
+int Connection::note_cma(const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error) {
+    if (!ipcmark::is_on(settings, "cma", true)) {
+        session->note(session, "CMA", "off");
+        return IPCMARK_DONE;
+    }
+    const Place own{getpid(), &greeting};
+    Place other{};
+    size_t len = sizeof other, none = 0;
+    int result = session->send(session, 0, &own, sizeof own, nullptr, 0, error);
+    if (result == IPCMARK_DONE)
+        result = session->receive(session, 0, &other, &len, nullptr, &none, error);
+    if (result != IPCMARK_DONE)
+        return result;
+    char byte = 0;
+    const iovec target{&byte, 1}, source{other.byte, 1};
+    // The provider tries to write, and then reads.
+    const bool is_allowed = process_vm_readv(other.process, &target, 1, &source, 1, 0) == 1 &&
+                            process_vm_writev(other.process, &target, 1, &source, 1, 0) == 1;
+    session->note(session, "CMA", is_allowed ? "on" : "refused by the kernel");
+    return IPCMARK_DONE;
 }
 
 // A first message, with a time limit.
@@ -168,6 +200,8 @@ int Connection::open(const ipcmark_settings &settings, ipcmark_session *session,
         result = flow.open_bounded(settings, session, error);
     if (result == IPCMARK_DONE)
         result = exchange(session, error);
+    if (result == IPCMARK_DONE)
+        result = note_cma(settings, session, error);
     if (result == IPCMARK_DONE)
         result = session->meet(session, error);
     for (const bool sends : {leads, !leads})

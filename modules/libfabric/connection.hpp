@@ -49,6 +49,7 @@ class Connection {
     int open_parts(ipcmark_error *error);
     int bind_parts(ipcmark_error *error);
     int exchange(ipcmark_session *session, ipcmark_error *error);
+    int note_cma(const ipcmark_settings &settings, ipcmark_session *session, ipcmark_error *error);
     int greet(bool sends, const ipcmark::Deadline &deadline, ipcmark_error *error);
     int explain(ipcmark_error *error);
 
