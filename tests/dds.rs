@@ -8,6 +8,7 @@ use ipcmark_results::Status;
 
 ipcmark_harness::tests![
     three_subscribers_in_every_mode,
+    the_result_says_what_the_ends_have,
     short_histories_do_not_stop_several_subscribers,
     best_effort_carries_the_largest_message,
     two_runs_in_one_domain_do_not_meet,
@@ -43,6 +44,24 @@ fn three_subscribers_in_every_mode() -> Verdict {
         assert!(sent.len() == 4 && sent[0] > 50, "{name}: {sent:?}");
         assert!(sent.iter().all(|count| *count == sent[0]), "{name}: {sent:?}");
     }
+    Verdict::Holds
+}
+
+/// Regression: heartbeats of several followers come less often than the result said, and buffers of sockets had the size
+/// that was asked for.
+fn the_result_says_what_the_ends_have() -> Verdict {
+    if listed::selected(&["fastdds-udp"]).is_empty() {
+        return Verdict::Skipped("Fast DDS is not there".into());
+    }
+    let limit = fs::read_to_string("/proc/sys/net/core/rmem_max").unwrap_or_default();
+    let is_less = limit.trim().parse::<u64>().is_ok_and(|limit| limit < 64 << 20);
+    let words = "-p fan-out --subscribers 3 -w block -s 64 -n 20 --trials 1 --format json";
+    let options = "--set fastdds-udp.socket-buffer=64M";
+    let result = run(&format!("run -t fastdds-udp {words} {options}")).exits(0).result();
+    let configuration = &only(&result.cases[0]).session.configuration;
+    assert_eq!(configuration["heartbeat"], "30 ms, answered at once");
+    let buffers = &configuration["socket buffers"];
+    assert_eq!(buffers.ends_with("65536 KiB asked for"), is_less, "{buffers}");
     Verdict::Holds
 }
 

@@ -2,6 +2,7 @@
 
 #include "domain.hpp"
 
+#include "shared/cpp/socket_buffers.hpp"
 #include "shared/roudi/runtime.hpp"
 
 #include <chrono>
@@ -31,9 +32,10 @@ void note_all(const Config &config, ipcmark_session *session) {
     note(session, "history", (config.shares ? "keep last, " : "keep all, ") + messages);
     note(session, "durability", "volatile");
     note(session, "domain", std::to_string(config.domain));
-    if (config.shares)
+    // A profile can change the rest.
+    if (config.shares || !config.profile.empty())
         return;
-    note(session, "socket buffers", std::to_string(config.socket_buffer >> 10) + " KiB");
+    note(session, "socket buffers", ipcmark::granted_buffers(config.socket_buffer));
     note(session, "datagrams", "65500 bytes at most");
 }
 

@@ -5,6 +5,7 @@
 
 #include <ipcmark/transport.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -48,6 +49,10 @@ struct Config {
 
     // The number of ends on the other side.
     uint32_t peers() const { return leads ? followers : 1; }
+
+    // The period of a writer's heartbeats: 10 ms for each follower, so that those of several ends together are no more
+    // than those of two; and not so long that a lost message is missed for longer than this.
+    uint32_t heartbeat_ms() const { return std::min(10 * followers, 100u); }
 };
 
 constexpr uint32_t DEFAULT_OPTION_COUNT = 9, UDP_OPTION_COUNT = 5, SHM_OPTION_COUNT = 5, DATA_SHARING_OPTION_COUNT = 5,

@@ -26,9 +26,6 @@ const Duration_t WRITE_POLLING{0, 1000 * 1000}, WRITE_BLOCKING{0, 100 * 1000 * 1
 const Duration_t ACKNOWLEDGED_WITHIN{0, 200 * 1000 * 1000};
 constexpr std::chrono::milliseconds UNMATCHED_WITHIN(500);
 const Duration_t AT_ONCE{0, 0};
-// The period of a writer's heartbeats: 10 ms for each follower, so that those of several ends together are no more than
-// those of two; and not so long that a lost message is missed for longer than this.
-constexpr uint32_t HEARTBEAT_NS = 10 * 1000 * 1000, LONGEST_HEARTBEAT_NS = 100 * 1000 * 1000;
 
 // The type of the topics ---------------------------------------------------------------------------
 
@@ -118,7 +115,7 @@ dds::DataWriterQos writer_qos(const Config &config, dds::DataWriterQos qos) {
     set_common(config, config.history, qos);
     qos.reliability().max_blocking_time = config.spins ? WRITE_POLLING : WRITE_BLOCKING;
     auto &times = qos.reliable_writer_qos().times;
-    times.heartbeatPeriod = Duration_t(0, std::min(HEARTBEAT_NS * config.followers, LONGEST_HEARTBEAT_NS));
+    times.heartbeatPeriod = Duration_t(0, config.heartbeat_ms() * 1000 * 1000);
     times.nackResponseDelay = AT_ONCE;
     return qos;
 }

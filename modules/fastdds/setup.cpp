@@ -4,6 +4,7 @@
 #include "security.hpp"
 
 #include "shared/c/space.h"
+#include "shared/cpp/socket_buffers.hpp"
 #include "shared/cpp/within.hpp"
 
 #include <atomic>
@@ -83,11 +84,11 @@ void note_all(const Config &config, ipcmark_session *session) {
     note(session, "durability", "volatile");
     note(session, "domain", std::to_string(config.domain));
     if (config.reliable)
-        note(session, "heartbeat", "10 ms, answered at once");
+        note(session, "heartbeat", std::to_string(config.heartbeat_ms()) + " ms, answered at once");
     if (config.shm)
         note(session, "segment", std::to_string(config.segment >> 10) + " KiB");
     if (config.udp)
-        note(session, "socket buffers", std::to_string(config.socket_buffer >> 10) + " KiB");
+        note(session, "socket buffers", ipcmark::granted_buffers(config.socket_buffer));
     if (config.loans)
         note(session, "loans", "on");
     if (config.secure)
