@@ -33,6 +33,9 @@ constexpr const char *AGENT = "n=${PMIX_RANK:-${PMI_RANK:-$PMI_ID}}; exec 3<\"$1
 
 // The prefixes of variables with which launchers control ranks and users configure them.
 constexpr const char *PREFIXES[] = {"PMI", "OMPI_", "ORTE_", "PRTE_", "MPI_LOCAL", "MPIR_CVAR_", "HYDRA_", "MPIEXEC_"};
+// Those with which users configure the library's carriers, and older names of its own settings. No rank takes them
+// over.
+constexpr const char *CARRIERS[] = {"UCX_", "FI_", "MPIR_PARAM_", "MPICH_"};
 // A descriptor that belongs to the agent.
 constexpr const char *AGENTS_OWN = "HYDI_CONTROL_FD";
 
@@ -41,9 +44,13 @@ constexpr const char *LOADS[] = {"component_path", "param_file", "mca_base", "_L
 // More than any process's environment.
 constexpr size_t MOST_BYTES = 1 << 20;
 
-bool is_launchers(const std::string &variable) {
+template <typename Prefixes> bool begins_with(const std::string &variable, const Prefixes &prefixes) {
     const auto begins = [&](const char *prefix) { return variable.rfind(prefix, 0) == 0; };
-    return std::any_of(std::begin(PREFIXES), std::end(PREFIXES), begins);
+    return std::any_of(std::begin(prefixes), std::end(prefixes), begins);
+}
+
+bool is_launchers(const std::string &variable) {
+    return begins_with(variable, PREFIXES);
 }
 
 // True if a variable may be taken over from the other process, which must not choose the code that this one loads.
@@ -62,7 +69,7 @@ void set(const std::string &variable) {
 } // namespace
 
 void forget_launchers() {
-    forget_variables(is_launchers);
+    forget_variables([](const char *variable) { return is_launchers(variable) || begins_with(variable, CARRIERS); });
     unsetenv(AGENTS_OWN);
 }
 

@@ -8,7 +8,8 @@
 
 namespace ipcmark::mpi {
 
-// Removes the variables of a launcher from this process's environment: ipcmark may itself run under one.
+// Removes the variables of a launcher from this process's environment, for ipcmark may itself run under one, and those
+// of the library and its carriers.
 void forget_launchers();
 
 // Takes over the launcher's variables from `environment`, a file of NUL-terminated texts.

@@ -1,9 +1,11 @@
 //! The library's session of an endpoint: its configuration, and how the endpoints find each other.
 
 use std::{
+    env,
     fmt::Display,
     net::{Ipv4Addr, TcpListener},
-    sync::Arc,
+    os::unix::ffi::OsStrExt,
+    sync::{Arc, Once},
     thread,
     time::Duration,
 };
@@ -55,6 +57,19 @@ impl Drop for OpenSession {
     }
 }
 
+/// Removes the user's variables, such as `ZENOH_RUNTIME` with the number of threads: the result contains all settings
+/// of a measurement. The library reads them when the first session opens.
+fn forget_variables() {
+    static FORGOTTEN: Once = Once::new();
+    FORGOTTEN.call_once(|| {
+        let names = env::vars_os().map(|(name, _)| name);
+        for name in names.filter(|name| name.as_bytes().starts_with(b"ZENOH_")) {
+            // SAFETY: while an end opens, the process has no other thread that uses the environment.
+            unsafe { env::remove_var(name) };
+        }
+    });
+}
+
 /// Opens the session of an endpoint. The leader listens and sends the follower the address; then the follower connects.
 /// `prepare` makes the endpoint's other objects of the library, never at the same time as the other endpoint.
 pub fn open<T>(
@@ -64,6 +79,7 @@ pub fn open<T>(
     peers: &mut dyn Rendezvous,
     prepare: impl FnOnce() -> Result<T, Error>,
 ) -> Result<(OpenSession, T), Error> {
+    forget_variables();
     if settings.role.is_leader() {
         let (endpoint, session) = listen(link, settings, deadline)?;
         let prepared = prepare()?;
