@@ -99,17 +99,21 @@ void send_at_once_to_launcher() {
 }
 
 // MPI_Init waits forever for the other rank, and cannot be stopped. So a separate thread calls it, which is abandoned
-// if the other process dies; nothing may wait for it when this process ends.
-int initialize(ipcmark_error *error) {
+// after the deadline, or if the other process dies; nothing may wait for it when this process ends.
+int initialize(const Deadline &deadline, ipcmark_error *error) {
     auto promise = std::make_shared<std::promise<int>>();
     auto code = promise->get_future();
     std::thread thread([promise] { promise->set_value(MPI_Init(nullptr, nullptr)); });
     while (code.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready) {
         pollfd other{job().life, 0, 0};
-        if (poll(&other, 1, 0) <= 0)
+        const bool is_gone = poll(&other, 1, 0) > 0;
+        if (!is_gone && !deadline.has_passed())
             continue;
         thread.detach();
         end_without_destructors();
+        if (!is_gone)
+            return ipcmark_fail(error, "start", "MPI", deadline.missed("it does not start").c_str(),
+                                "allow more with --timeout, or see if mpiexec starts two ranks of a program of MPI");
         ipcmark_fail(error, "start", "MPI", "the other process is gone", nullptr);
         return IPCMARK_PEER_GONE;
     }
@@ -118,10 +122,10 @@ int initialize(ipcmark_error *error) {
     return result == MPI_SUCCESS ? IPCMARK_DONE : fail(error, "start", result);
 }
 
-int start_library(const Way &way, bool leads, ipcmark_error *error) {
+int start_library(const Way &way, bool leads, const Deadline &deadline, ipcmark_error *error) {
     for (const auto &variable : way.variables)
         putenv(const_cast<char *>(variable.c_str()));
-    if (const int result = initialize(error); result != IPCMARK_DONE)
+    if (const int result = initialize(deadline, error); result != IPCMARK_DONE)
         return result;
     send_at_once_to_launcher();
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -171,7 +175,7 @@ int start(const Way &way, const ipcmark_settings &settings, ipcmark_session *ses
     if (result == IPCMARK_DONE)
         result = session->meet(session, error);
     if (result == IPCMARK_DONE)
-        result = start_library(way, leads, error);
+        result = start_library(way, leads, deadline, error);
     if (result == IPCMARK_DONE)
         result = greet(deadline, error);
     if (result == IPCMARK_DONE)
