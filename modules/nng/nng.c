@@ -3,7 +3,7 @@
  * - Mechanism: NNG's own threads move messages between a socket's queues and a stream socket (Unix domain or TCP).
  * - Kernel objects: a stream connection, NNG's threads with their condition variables; for ipc an abstract name, which
  *   is no file and ends with the socket.
- * - Copies a message: two, into and out of the kernel; one more into NNG's own memory when it is sent.
+ * - Copies a message: three, into NNG's own memory, into the kernel and out of it.
  * - Blocks: in nng_send and nng_recvmsg, 100 ms at most.
  * - Limits: REQ and REP take turns. NNG allocates memory for every message. A receive on REQ that ends without the
  *   answer takes the request back, so `block` sleeps without a limit there, and `spin` polls the socket's descriptor
@@ -153,16 +153,16 @@ static const struct kind pubsub_tcp = {PUB_SUB, PULL_PUSH, true, false};
 #define OPTIONS(LIST) .options = (LIST), .option_count = COUNT(LIST)
 
 static const struct ipcmark_transport nng_ipc =
-    TRANSPORT("nng-ipc", "PAIR sockets over a Unix domain socket, two copies and I/O threads each side", pair_ipc, 0,
+    TRANSPORT("nng-ipc", "PAIR sockets over a Unix domain socket, three copies and I/O threads each side", pair_ipc, 0,
               IPCMARK_LATENCY, 1, OPTIONS(pair_ipc_options));
 static const struct ipcmark_transport nng_tcp =
-    TRANSPORT("nng-tcp", "PAIR sockets over TCP, two copies and I/O threads each side", pair_tcp,
+    TRANSPORT("nng-tcp", "PAIR sockets over TCP, three copies and I/O threads each side", pair_tcp,
               IPCMARK_CROSSES_HOSTS | IPCMARK_ON_NETWORK, IPCMARK_LATENCY, 1, OPTIONS(pair_tcp_options));
 static const struct ipcmark_transport nng_req_ipc =
-    TRANSPORT("nng-req-ipc", "REQ and REP sockets over a Unix domain socket, two copies and I/O threads each side",
+    TRANSPORT("nng-req-ipc", "REQ and REP sockets over a Unix domain socket, three copies and I/O threads each side",
               req_ipc, IPCMARK_ALTERNATING, IPCMARK_LATENCY, 1, .option_count = 0);
 static const struct ipcmark_transport nng_req_tcp = TRANSPORT(
-    "nng-req-tcp", "REQ and REP sockets over TCP, two copies and I/O threads each side", req_tcp,
+    "nng-req-tcp", "REQ and REP sockets over TCP, three copies and I/O threads each side", req_tcp,
     IPCMARK_ALTERNATING | IPCMARK_CROSSES_HOSTS | IPCMARK_ON_NETWORK, IPCMARK_LATENCY, 1, OPTIONS(req_tcp_options));
 static const struct ipcmark_transport nng_pubsub_ipc = TRANSPORT(
     "nng-pubsub-ipc", "PUB and SUB sockets over Unix domain sockets, answers by PUSH and PULL; it may lose", pubsub_ipc,

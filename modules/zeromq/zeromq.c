@@ -127,23 +127,23 @@ static const struct kind pubsub_tcp = {PUB_SUB, PULL_PUSH, true};
      .option_count = COUNT(OPTIONS)}
 
 static const struct ipcmark_transport zeromq_ipc =
-    TRANSPORT("zeromq-ipc", "REQ and REP sockets over a Unix domain socket, two copies and an I/O thread each side",
+    TRANSPORT("zeromq-ipc", "REQ and REP sockets over a Unix domain socket, three copies and an I/O thread each side",
               req_ipc, IPCMARK_ALTERNATING, req_options, IPCMARK_LATENCY, 1);
 static const struct ipcmark_transport zeromq_tcp =
-    TRANSPORT("zeromq-tcp", "REQ and REP sockets over TCP, two copies and an I/O thread each side", req_tcp,
+    TRANSPORT("zeromq-tcp", "REQ and REP sockets over TCP, three copies and an I/O thread each side", req_tcp,
               IPCMARK_ALTERNATING | IPCMARK_CROSSES_HOSTS | IPCMARK_ON_NETWORK, req_options, IPCMARK_LATENCY, 1);
 static const struct ipcmark_transport zeromq_pair_ipc =
-    TRANSPORT("zeromq-pair-ipc", "PAIR sockets over a Unix domain socket, two copies and an I/O thread each side",
+    TRANSPORT("zeromq-pair-ipc", "PAIR sockets over a Unix domain socket, three copies and an I/O thread each side",
               pair_ipc, 0, queue_options, IPCMARK_LATENCY, 1);
 static const struct ipcmark_transport zeromq_pair_tcp =
-    TRANSPORT("zeromq-pair-tcp", "PAIR sockets over TCP, two copies and an I/O thread each side", pair_tcp,
+    TRANSPORT("zeromq-pair-tcp", "PAIR sockets over TCP, three copies and an I/O thread each side", pair_tcp,
               IPCMARK_CROSSES_HOSTS | IPCMARK_ON_NETWORK, queue_options, IPCMARK_LATENCY, 1);
 
 static const struct ipcmark_transport zeromq_pubsub_ipc = TRANSPORT(
-    "zeromq-pubsub-ipc", "XPUB and SUB sockets over Unix domain sockets, answers by PUSH and PULL, two copies",
+    "zeromq-pubsub-ipc", "XPUB and SUB sockets over Unix domain sockets, answers by PUSH and PULL, three copies",
     pubsub_ipc, 0, queue_options, IPCMARK_LATENCY | IPCMARK_FAN_OUT, MOST_FOLLOWERS);
 static const struct ipcmark_transport zeromq_pubsub_tcp = TRANSPORT(
-    "zeromq-pubsub-tcp", "XPUB and SUB sockets over TCP, answers by PUSH and PULL, two copies", pubsub_tcp,
+    "zeromq-pubsub-tcp", "XPUB and SUB sockets over TCP, answers by PUSH and PULL, three copies", pubsub_tcp,
     IPCMARK_CROSSES_HOSTS | IPCMARK_ON_NETWORK, queue_options, IPCMARK_LATENCY | IPCMARK_FAN_OUT, MOST_FOLLOWERS);
 
 static const struct ipcmark_transport *const transports[] = {&zeromq_ipc,      &zeromq_tcp,        &zeromq_pair_ipc,
