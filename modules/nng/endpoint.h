@@ -31,7 +31,7 @@ struct end {
     int flags;                     /* NNG_FLAG_NONBLOCK if it spins */
     int send_flags;                /* The same, but 0 for REP: a reply that is not accepted at once is lost */
     int answered;                  /* A spinning REQ: a descriptor, readable once the answer is there; else -1 */
-    int connected;                 /* An eventfd that counts the followers of a publisher; else -1 */
+    int connected;                 /* An eventfd that counts connections while it opens; else -1 */
     nng_msg *message;              /* The message taken, or NULL */
     bool may_lose_answers;         /* True if it answers a publisher, which may have stopped taking the answers */
     uint64_t refused_since_ms;     /* The time since which such an answer has found no room; 0: it found room */

@@ -84,9 +84,34 @@ static int set_request(struct end *self, struct ipcmark_error *error) {
     return code ? nng_fail(error, "set an option of", "an NNG socket", code) : IPCMARK_DONE;
 }
 
+/* Called by a thread of NNG. */
 static void count_connection(nng_pipe pipe, nng_pipe_ev event, void *end) {
     (void)pipe, (void)event;
     (void)eventfd_write(((struct end *)end)->connected, 1);
+}
+
+static int count_connections(struct end *self, nng_socket socket, struct ipcmark_error *error) {
+    if (self->connected < 0)
+        self->connected = eventfd(0, EFD_CLOEXEC);
+    if (self->connected < 0)
+        return ipcmark_fail_errno(error, "make", "an eventfd", errno, "ulimit -n 1024");
+    const int code = nng_pipe_notify(socket, NNG_PIPE_EV_ADD_POST, count_connection, self);
+    return code ? nng_fail(error, "watch", "an NNG socket", code) : IPCMARK_DONE;
+}
+
+/* Waits for as many connections, at most as long as an end may open; returns their number. */
+static unsigned await_connections(const struct end *self, const struct ipcmark_settings *settings, unsigned wanted) {
+    const uint64_t limit_ms = settings->connect_ns / 1000000;
+    eventfd_t count = 0, connected = 0;
+    struct pollfd connections = {.fd = self->connected, .events = POLLIN};
+    for (uint64_t waited_ms = 0; connected < wanted && waited_ms < limit_ms;) {
+        const int ready = poll(&connections, 1, LONGEST_SLEEP_MS);
+        if (ready > 0 && eventfd_read(self->connected, &count) == 0)
+            connected += count;
+        else if (ready == 0)
+            waited_ms += LONGEST_SLEEP_MS;
+    }
+    return (unsigned)connected;
 }
 
 /* Bounds the bytes of the publisher's queue for each follower, and of a follower's queue. */
@@ -100,12 +125,10 @@ static int set_publication(struct end *self, const struct ipcmark_settings *sett
                 nng_socket_set_int(self->incoming, NNG_OPT_RECVBUF, ipcmark_number(settings, "receive-queue", depth));
         return code ? nng_fail(error, "subscribe", "an NNG socket", code) : IPCMARK_DONE;
     }
-    self->connected = eventfd(0, EFD_CLOEXEC);
-    if (self->connected < 0)
-        return ipcmark_fail_errno(error, "make", "an eventfd", errno, "ulimit -n 1024");
-    int code = nng_pipe_notify(self->outgoing, NNG_PIPE_EV_ADD_POST, count_connection, self);
-    if (code == 0)
-        code = nng_socket_set_int(self->outgoing, NNG_OPT_SENDBUF, ipcmark_number(settings, "send-queue", depth));
+    const int result = count_connections(self, self->outgoing, error);
+    if (result != IPCMARK_DONE)
+        return result;
+    const int code = nng_socket_set_int(self->outgoing, NNG_OPT_SENDBUF, ipcmark_number(settings, "send-queue", depth));
     return code ? nng_fail(error, "set an option of", "an NNG publisher", code) : IPCMARK_DONE;
 }
 
@@ -183,15 +206,25 @@ static int listen_end(struct end *self, const struct kind *kind, const struct ip
     return result == IPCMARK_DONE ? ipcmark_send_addresses(session, &bound, error) : result;
 }
 
-static int dial_socket(nng_socket socket, const struct kind *kind, const char *address,
+/* Dials in the background, because NNG itself would wait as long as the system does, for minutes. */
+static int dial_socket(struct end *self, nng_socket socket, const struct kind *kind, const char *address,
                        const struct ipcmark_settings *settings, struct ipcmark_error *error) {
     nng_dialer dialer;
+    const int result = count_connections(self, socket, error);
+    if (result != IPCMARK_DONE)
+        return result;
     int code = nng_dialer_create(&dialer, socket, address);
     if (code == 0 && kind->tcp)
         code = nng_dialer_set_bool(dialer, NNG_OPT_TCP_NODELAY, is_nagle_off(settings));
     if (code == 0)
-        code = nng_dialer_start(dialer, 0);
-    return code ? nng_fail(error, "connect to", address, code) : IPCMARK_DONE;
+        code = nng_dialer_start(dialer, NNG_FLAG_NONBLOCK);
+    if (code)
+        return nng_fail(error, "connect to", address, code);
+    if (await_connections(self, settings, 1) > 0)
+        return IPCMARK_DONE;
+    char cause[64];
+    snprintf(cause, sizeof cause, "it does not answer within %g s", (double)settings->connect_ns / 1e9);
+    return ipcmark_fail(error, "connect to", address, cause, settings->address ? "see if a firewall is between" : NULL);
 }
 
 static int dial_end(struct end *self, const struct kind *kind, const struct ipcmark_settings *settings,
@@ -200,29 +233,20 @@ static int dial_end(struct end *self, const struct kind *kind, const struct ipcm
     int result = ipcmark_receive_addresses(session, &bound, "an NNG socket", error);
     if (result != IPCMARK_DONE)
         return result;
-    result = dial_socket(self->incoming, kind, bound.there, settings, error);
+    result = dial_socket(self, self->incoming, kind, bound.there, settings, error);
     if (result == IPCMARK_DONE && nng_publishes(kind))
-        result = dial_socket(self->outgoing, kind, bound.back, settings, error);
+        result = dial_socket(self, self->outgoing, kind, bound.back, settings, error);
     return result;
 }
 
 /* A message published before a follower is connected would not reach it. */
 static int await_followers(struct end *self, const struct ipcmark_settings *settings, struct ipcmark_error *error) {
-    const uint64_t limit_ms = settings->connect_ns / 1000000;
     const uint32_t followers = settings->subscribers;
-    eventfd_t count = 0, connected = 0;
-    struct pollfd hang_up = {.fd = self->connected, .events = POLLIN};
-    for (uint64_t waited_ms = 0; connected < followers && waited_ms < limit_ms;) {
-        const int ready = poll(&hang_up, 1, LONGEST_SLEEP_MS);
-        if (ready > 0 && eventfd_read(self->connected, &count) == 0)
-            connected += count;
-        else if (ready == 0)
-            waited_ms += LONGEST_SLEEP_MS;
-    }
+    const unsigned connected = await_connections(self, settings, followers);
     if (connected >= followers)
         return IPCMARK_DONE;
     char cause[96];
-    snprintf(cause, sizeof cause, "%u of %u followers are connected within %g s", (unsigned)connected, followers,
+    snprintf(cause, sizeof cause, "%u of %u followers are connected within %g s", connected, followers,
              (double)settings->connect_ns / 1e9);
     return ipcmark_fail(error, "open", "an NNG publisher", cause, NULL);
 }
