@@ -143,19 +143,50 @@ static int bind_end(struct end *self, const struct kind *kind, const struct ipcm
     return result == IPCMARK_DONE ? ipcmark_send_addresses(session, &bound, error) : result;
 }
 
-static int connect_socket(void *socket, const char *address, struct ipcmark_error *error) {
-    return zmq_connect(socket, address) == 0 ? IPCMARK_DONE : zeromq_fail(error, "connect a ZeroMQ socket to", address);
+/* ZeroMQ connects in the background, for as long as it takes. This waits for the event. */
+static int await_connection(void *monitor, const char *address, const struct ipcmark_settings *settings,
+                            struct ipcmark_error *error) {
+    const int limit_ms = (int)(settings->connect_ns / 1000000);
+    zmq_setsockopt(monitor, ZMQ_RCVTIMEO, &limit_ms, sizeof limit_ms);
+    int len = -1;
+    do
+        len = zmq_recv(monitor, NULL, 0, 0);
+    while (len < 0 && zmq_errno() == EINTR);
+    if (len >= 0)
+        return IPCMARK_DONE;
+    if (zmq_errno() != EAGAIN)
+        return zeromq_fail(error, "watch", "a ZeroMQ socket");
+    char cause[64];
+    snprintf(cause, sizeof cause, "it does not answer within %g s", (double)settings->connect_ns / 1e9);
+    return ipcmark_fail(error, "connect to", address, cause, settings->address ? "see if a firewall is between" : NULL);
 }
 
-static int connect_end(struct end *self, const struct kind *kind, struct ipcmark_session *session,
-                       struct ipcmark_error *error) {
+static int connect_socket(struct end *self, void *socket, const char *address, const struct ipcmark_settings *settings,
+                          struct ipcmark_error *error) {
+    const char *const events = socket == self->incoming ? "inproc://incoming" : "inproc://outgoing";
+    void *const monitor = zmq_socket(self->context, ZMQ_PAIR);
+    int result = IPCMARK_DONE;
+    if (!monitor || zmq_socket_monitor(socket, events, ZMQ_EVENT_CONNECTED) != 0 || zmq_connect(monitor, events) != 0)
+        result = zeromq_fail(error, "watch", "a ZeroMQ socket");
+    else if (zmq_connect(socket, address) != 0)
+        result = zeromq_fail(error, "connect a ZeroMQ socket to", address);
+    else
+        result = await_connection(monitor, address, settings, error);
+    zmq_socket_monitor(socket, NULL, 0);
+    if (monitor)
+        zmq_close(monitor);
+    return result;
+}
+
+static int connect_end(struct end *self, const struct kind *kind, const struct ipcmark_settings *settings,
+                       struct ipcmark_session *session, struct ipcmark_error *error) {
     struct ipcmark_addresses bound;
     int result = ipcmark_receive_addresses(session, &bound, "a ZeroMQ socket", error);
     if (result != IPCMARK_DONE)
         return result;
-    result = connect_socket(self->incoming, bound.there, error);
+    result = connect_socket(self, self->incoming, bound.there, settings, error);
     if (result == IPCMARK_DONE && has_two_ways(kind))
-        result = connect_socket(self->outgoing, bound.back, error);
+        result = connect_socket(self, self->outgoing, bound.back, settings, error);
     return result;
 }
 
@@ -195,7 +226,7 @@ int zeromq_set_up(struct end *self, const struct kind *kind, const struct ipcmar
     if (result != IPCMARK_DONE)
         return result;
     note_all(self, session);
-    result = leads ? bind_end(self, kind, settings, session, error) : connect_end(self, kind, session, error);
+    result = leads ? bind_end(self, kind, settings, session, error) : connect_end(self, kind, settings, session, error);
     if (result == IPCMARK_DONE)
         result = session->meet(session, error);
     if (result == IPCMARK_DONE && leads && kind->there.leader == ZMQ_XPUB)
