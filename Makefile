@@ -12,7 +12,7 @@ MODULE_BUILD ?= target/$(MODULE_PROFILE)/module-build
 # The development build of the command; `make test` has made it already, with the features that its tests need.
 PYTHON_BUILD ?= build --package ipcmark-cli
 
-.PHONY: help deps browser build modules bare bench test beside lint format unit conformance check-transport soak torture \
+.PHONY: help deps browser build modules bare bench test beside lint format unit module-crates conformance check-transport soak torture \
     fuzz loom miri python packages packages-native packages-arm64 test-packages test-image test-aarch64 test-launchers doc overhead honesty regret clean
 
 help:
@@ -66,7 +66,8 @@ test: export MODULE_PROFILE = quick
 test:
 	@$(MAKE) --no-print-directory --keep-going browser lint; status=$$?; \
 	    sh scripts/deps.sh python || status=$$?; \
-	    $(MAKE) --no-print-directory --keep-going --jobs=2 unit beside || exit; exit $$status
+	    $(MAKE) --no-print-directory --keep-going --jobs=2 unit beside || status=$$?; \
+	    $(MAKE) --no-print-directory module-crates || exit; exit $$status
 
 # What runs while the other tests wait; its output follows in one piece.
 beside:
@@ -103,6 +104,13 @@ browser:
 unit: export PROPTEST_CASES ?= 24
 unit: browser modules
 	MAKEFLAGS= IPCMARK_MODULE_PATH=$(abspath $(MODULE_DIR)) $(CARGO) test --locked --workspace --no-fail-fast
+
+# The tests of the modules that are crates, as far as these could be built.
+module-crates: modules
+	@for crate in iceoryx2 tonic varlink zenoh; do \
+	    [ ! -e $(MODULE_DIR)/$$crate.so ] || RUSTFLAGS= $(CARGO) test --locked --quiet --lib --profile $(MODULE_PROFILE) \
+	        --manifest-path modules/$$crate/Cargo.toml --target-dir $(abspath $(MODULE_BUILD))/crates || exit; \
+	done
 
 # The conformance suite; NAME=shm-ring/spin selects transports, which must exist.
 conformance: deps modules
