@@ -13,6 +13,9 @@ const OBJECT: &str = "the counters of a queue";
 /// ipcmark knows this name, and does not mistake the counters for the carrier of the messages.
 const NAME: &std::ffi::CStr = c"ipcmark-pair";
 
+/// The size is fixed: access beyond the end of a file that was truncated raises SIGBUS in the other process.
+const FIXED_SIZE: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
+
 /// Memory that processes share.
 ///
 /// # Safety
@@ -33,14 +36,19 @@ impl<T: Shareable> Counters<T> {
 
     fn lead(peers: &mut dyn Rendezvous) -> Result<Self, Error> {
         // SAFETY: a NUL-terminated name.
-        let fd = unsafe { libc::memfd_create(NAME.as_ptr(), libc::MFD_CLOEXEC) };
+        let fd = unsafe {
+            libc::memfd_create(NAME.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING)
+        };
         if fd < 0 {
             return Err(Error::last_os("make", OBJECT));
         }
         // SAFETY: it is new, and nobody else owns it.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         // SAFETY: the call accesses no memory.
-        if unsafe { libc::ftruncate(fd.as_raw_fd(), size_of::<T>() as libc::off_t) } != 0 {
+        let sized = unsafe { libc::ftruncate(fd.as_raw_fd(), size_of::<T>() as libc::off_t) };
+        // SAFETY: as above.
+        let sealed = || unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, FIXED_SIZE) };
+        if sized != 0 || sealed() != 0 {
             return Err(Error::last_os("make", OBJECT));
         }
         let counters = Self::map(&fd)?;
@@ -59,7 +67,11 @@ impl<T: Shareable> Counters<T> {
         let mut status: libc::stat = unsafe { std::mem::zeroed() };
         // SAFETY: `status` has room for the answer.
         let result = unsafe { libc::fstat(fd.as_raw_fd(), &mut status) };
-        // Reading beyond the end of a file raises SIGBUS.
+        // SAFETY: the call accesses no memory.
+        let seals = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) };
+        if seals < 0 || seals & FIXED_SIZE != FIXED_SIZE {
+            return Err(Error::new("map", OBJECT, "the other process can still change their size"));
+        }
         if result != 0 || (status.st_size as usize) < size_of::<T>() {
             return Err(Error::new("map", OBJECT, "they are too short"));
         }

@@ -168,10 +168,22 @@ mod tests {
     }
 
     #[test]
-    fn counters_that_are_missing_or_too_short_are_refused() {
-        assert!(FlowControl::open(false, 2, None, &mut Wire(None)).is_err());
-        // SAFETY: a NUL-terminated name; the descriptor is new.
-        let short = unsafe { OwnedFd::from_raw_fd(libc::memfd_create(c"short".as_ptr(), 0)) };
-        assert!(FlowControl::open(false, 2, None, &mut Wire(Some(short))).is_err());
+    fn counters_that_are_missing_unsealed_or_too_short_are_refused() {
+        let refused =
+            |fd: Option<OwnedFd>| FlowControl::open(false, 2, None, &mut Wire(fd)).err().unwrap();
+        refused(None);
+        let memory = |bytes: libc::off_t, seals: libc::c_int| {
+            // SAFETY: a NUL-terminated name; the descriptor is new.
+            unsafe {
+                let fd = libc::memfd_create(c"odd".as_ptr(), libc::MFD_ALLOW_SEALING);
+                libc::ftruncate(fd, bytes);
+                libc::fcntl(fd, libc::F_ADD_SEALS, seals);
+                Some(OwnedFd::from_raw_fd(fd))
+            }
+        };
+        let unsealed = refused(memory(1 << 20, 0)).to_string();
+        assert!(unsealed.contains("can still change their size"), "{unsealed}");
+        let short = refused(memory(8, libc::F_SEAL_SHRINK | libc::F_SEAL_GROW)).to_string();
+        assert!(short.contains("too short"), "{short}");
     }
 }
