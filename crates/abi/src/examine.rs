@@ -67,12 +67,11 @@ impl Offer {
         Ok(checked)
     }
 
-    /// The same without what only people read.
+    /// The same without the longest texts that only people read.
     pub(crate) fn without_prose(&self) -> Self {
         let Self { family, transports, names_leftovers, .. } = self;
         let mut transports = transports.clone();
         for (description, _) in &mut transports {
-            description.summary.clear();
             description.options.iter_mut().for_each(|option| option.summary.clear());
         }
         let (family, names_leftovers) = (family.clone(), *names_leftovers);
