@@ -1,7 +1,7 @@
 //! Settings of our own processes, and the system's information on any process.
 
 use std::{
-    fs,
+    fs, io,
     os::{
         fd::{FromRawFd, OwnedFd},
         unix::process::ExitStatusExt,
@@ -47,10 +47,32 @@ pub fn all() -> impl Iterator<Item = Pid> {
 /// Reaps `child`, or any child of this process if it is none, if it has ended; returns it and how it ended. A signal
 /// without a name, a real-time one, ends a child as any other does.
 pub fn reap(child: Option<Pid>) -> Option<(Pid, ExitStatus)> {
+    let (ended, status) = waitpid(child.map_or(-1, Pid::as_raw), libc::WNOHANG);
+    (ended > 0).then(|| (Pid::from_raw(ended), status))
+}
+
+/// Waits until a child has ended.
+///
+/// # Errors
+/// It is no child of this process.
+pub fn wait_for_end(child: Pid) -> io::Result<ExitStatus> {
+    loop {
+        let (ended, status) = waitpid(child.as_raw(), 0);
+        if ended > 0 {
+            return Ok(status);
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+fn waitpid(child: i32, flags: i32) -> (i32, ExitStatus) {
     let mut status = 0;
     // SAFETY: the kernel writes the status, and nothing else.
-    let ended = unsafe { libc::waitpid(child.map_or(-1, Pid::as_raw), &mut status, libc::WNOHANG) };
-    (ended > 0).then(|| (Pid::from_raw(ended), ExitStatus::from_raw(status)))
+    let ended = unsafe { libc::waitpid(child, &mut status, flags) };
+    (ended, ExitStatus::from_raw(status))
 }
 
 /// How a process ended, in words: `was killed by signal 9 (SIGKILL)`.

@@ -21,18 +21,14 @@ use ipcmark_transport::{Error, Role};
 use nix::{
     errno::Errno,
     poll::{PollFd, PollFlags, PollTimeout, poll},
-    sys::{
-        prctl,
-        signal::Signal,
-        wait::{WaitStatus, waitpid},
-    },
+    sys::{prctl, signal::Signal},
     unistd::{ForkResult, Pid, fork, setsid},
 };
 
 use ipcmark_fdpass::FrameSocket;
 use ipcmark_machine::{
     descendants, namespaces,
-    process::{Stat, die_with_parent, end_first_without_memory, how_it_ended, reap},
+    process::{Stat, die_with_parent, end_first_without_memory, how_it_ended, reap, wait_for_end},
 };
 
 use crate::{
@@ -113,16 +109,11 @@ fn refused(error: &Error) -> KeeperReport {
 
 /// The keeper's process outside the PID namespace only waits.
 fn wait_for(child: Pid) -> Result<(), Error> {
-    let status = loop {
-        match waitpid(child, None) {
-            Err(Errno::EINTR) => continue,
-            other => break other.map_err(|e| Error::os("wait for", "the session", e))?,
-        }
-    };
-    match status {
-        WaitStatus::Exited(_, 0) => Ok(()),
-        status => Err(Error::new("hold", "the session", format!("its process ended: {status:?}"))),
+    let status = wait_for_end(child).map_err(|e| Error::os("wait for", "the session", e))?;
+    if status.success() {
+        return Ok(());
     }
+    Err(Error::new("hold", "the session", format!("its process {}", how_it_ended(status))))
 }
 
 fn set_up_and_serve(
