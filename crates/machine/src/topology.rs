@@ -19,7 +19,8 @@ pub struct Cpu {
     pub id: u32,
     /// Its package (socket).
     pub package: i64,
-    /// Its physical core, unique within the package.
+    /// Its physical core, unique within the package: the number of the core's first hardware thread, if the system lists
+    /// them. Some machines number the cores of each cluster from 0.
     pub core: i64,
     /// The processors that share its last-level cache, as the system writes the list.
     pub cache: String,
@@ -30,12 +31,15 @@ impl Cpu {
     pub fn described(files: &Files, id: u32) -> Self {
         let base = format!("sys/devices/system/cpu/cpu{id}");
         let number = |path: &str| files.text(&format!("{base}/{path}"))?.parse().ok();
+        let threads = |name: &str| files.text(&format!("{base}/topology/{name}"));
+        let threads = ["core_cpus_list", "thread_siblings_list"].into_iter().find_map(threads);
+        let first = threads.and_then(|list| numbers(&list).first().copied().map(i64::from));
         // If the system reports nothing, every processor counts as its own core.
         let cache = |n: u32| files.text(&format!("{base}/cache/index{n}/shared_cpu_list"));
         Cpu {
             id,
             package: number("topology/physical_package_id").unwrap_or(0),
-            core: number("topology/core_id").unwrap_or(i64::from(id)),
+            core: first.or_else(|| number("topology/core_id")).unwrap_or(i64::from(id)),
             cache: (0..=4).rev().find_map(cache).unwrap_or_default(),
         }
     }
@@ -177,6 +181,22 @@ mod tests {
             assert_eq!(numbers(text), BTreeSet::new(), "{text}");
         }
         assert_eq!(numbers("5-2"), BTreeSet::new());
+    }
+
+    /// Regression: of an Arm machine with clusters whose cores are all numbered from 0, processors of several clusters were
+    /// taken for threads of one core.
+    #[test]
+    fn cores_are_told_apart_by_their_threads() {
+        let machine = tempfile::tempdir().unwrap();
+        for (id, core, threads) in [(0, 0, "0"), (4, 0, "4"), (6, 0, "6-7"), (7, 0, "6-7")] {
+            let topology = format!("sys/devices/system/cpu/cpu{id}/topology");
+            let topology = machine.path().join(topology);
+            std::fs::create_dir_all(&topology).unwrap();
+            std::fs::write(topology.join("core_id"), format!("{core}\n")).unwrap();
+            std::fs::write(topology.join("thread_siblings_list"), format!("{threads}\n")).unwrap();
+        }
+        let cpus = [0, 4, 6, 7].map(|id| Cpu::described(&Files::below(machine.path()), id));
+        assert_eq!((count_cores(&cpus), cpus[2].relation(&cpus[3])), (3, Relation::Core));
     }
 
     #[test]
