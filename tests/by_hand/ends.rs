@@ -7,7 +7,7 @@ use super::run_directory::{RunDirectory, assert_all};
 use crate::support::{
     Running, end,
     processes::{await_listener, await_named, await_that, descendants},
-    scene::{A_MOMENT, FOLLOWER, LEADER, Scene},
+    scene::{A_MOMENT, FOLLOWER, KEEPER, LEADER, Scene},
 };
 
 ipcmark_harness::tests![
@@ -17,7 +17,7 @@ ipcmark_harness::tests![
 ];
 
 fn a_killed_follower_costs_one_row_and_another_takes_its_place() {
-    for victim in [FOLLOWER, "ipcmark"] {
+    for victim in [FOLLOWER, KEEPER, "ipcmark"] {
         let place = RunDirectory::new();
         // The first to connect serves; the other waits in the queue.
         let followers = [(); 2].map(|()| Running::start(&mut place.here("follower --forever")));
@@ -41,6 +41,8 @@ fn a_killed_follower_costs_one_row_and_another_takes_its_place() {
         assert_eq!(failed.len(), 1, "{victim}: {failed:?}");
         let reason = failed[0].reason().unwrap();
         assert!(reason.contains("follower"), "{victim}: {reason}");
+        // Once nobody told the leader, which waited for its timeout and knew no cause.
+        assert!(victim != KEEPER || reason.contains("keeper ended (signal: 9"), "{reason}");
     }
 }
 

@@ -79,7 +79,7 @@ impl KeeperProcess {
 
     /// Its exit status and standard error tail, once its frames have ended. The kernel closes a dying process's
     /// descriptors before it has an exit status, so this waits for the status.
-    pub(crate) fn exit(&mut self, time_limit: Duration) -> (String, Option<String>) {
+    pub fn exit(&mut self, time_limit: Duration) -> (String, Option<String>) {
         let how = match self.await_exit(time_limit) {
             Some(status) => format!("the session's keeper ended ({status})"),
             None => "the session's keeper ended".into(),

@@ -1,14 +1,17 @@
 //! One session of a follower: forwards admitted orders of the leader to a keeper, and the keeper's reports to the
 //! leader.
 
-use std::os::{
-    fd::{AsFd, OwnedFd},
-    unix::net::UnixStream,
+use std::{
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    time::Duration,
 };
 
 use ipcmark_engine::{KeeperProcess, KeeperReport, Order};
 use ipcmark_fdpass::FrameSocket;
-use ipcmark_transport::{Error, RunId};
+use ipcmark_transport::{Error, Role, RunId};
 use nix::{
     errno::Errno,
     poll::{PollFd, PollFlags, PollTimeout, poll},
@@ -20,6 +23,9 @@ use super::{
     spec::Follower,
 };
 use crate::connect::LeaderOrigin;
+
+/// A keeper whose frames have ended has an exit status by then.
+const EXITS_WITHIN: Duration = Duration::from_secs(1);
 
 /// Serves a session until the leader ends it, its keeper has ended, or the user interrupts.
 pub(super) fn serve(
@@ -34,7 +40,7 @@ pub(super) fn serve(
         order_check,
         keeper: KeeperProcess::start()?,
         served: follower.served,
-        spawned: false,
+        spawned: None,
     };
     send(&session.keeper.frames, &start, &[])?;
     loop {
@@ -81,26 +87,30 @@ struct FollowerSession<'a, 'f> {
     order_check: &'a OrderCheck<'f>,
     keeper: KeeperProcess,
     served: &'a dyn Fn(&str),
-    /// True once the leader ordered the worker.
-    spawned: bool,
+    /// The role of the worker, once the leader ordered it.
+    spawned: Option<Role>,
 }
 
 impl FollowerSession<'_, '_> {
-    /// Forwards a report of the keeper; false if the keeper has ended. The leader sees that its worker ended, and
-    /// reports the cause.
-    fn pass_report(&self) -> Result<bool, Error> {
-        match self.keeper.frames.receive() {
-            Ok((report, _)) => self.leader.send(&report, &[]).map(|()| true),
-            Err(_) => Ok(false),
+    /// Forwards a report of the keeper; false if the keeper has ended, and its worker with it, which the leader is told.
+    fn pass_report(&mut self) -> Result<bool, Error> {
+        if let Ok((report, _)) = self.keeper.frames.receive() {
+            return self.leader.send(&report, &[]).map(|()| true);
         }
+        if let Some(role) = self.spawned {
+            let (why, _) = self.keeper.exit(EXITS_WITHIN);
+            let how = format!("was ended: {why}").into();
+            report(self.leader, &KeeperReport::Exited { role, how })?;
+        }
+        Ok(false)
     }
 
     /// Executes an order; true after the last one, when no part of the session is left.
     fn execute(&mut self) -> Result<bool, Error> {
         let Ok((bytes, fds)) = self.leader.receive() else { return Ok(true) };
         match order(&bytes)? {
-            Order::Spawn { worker, transport, .. } if !self.spawned => {
-                self.spawned = true;
+            Order::Spawn { worker, transport, .. } if self.spawned.is_none() => {
+                self.spawned = Some(worker.role);
                 let spawn = self.order_check.spawn(worker, transport, &fds)?;
                 if let Order::Spawn { transport: Some(name), .. } = &spawn {
                     (self.served)(name);
