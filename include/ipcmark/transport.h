@@ -75,8 +75,9 @@ enum ipcmark_flag {
 
 enum ipcmark_role { IPCMARK_LEADER = 0, IPCMARK_FOLLOWER = 1 };
 
-/* A failure: "cannot {operation} {object}: {cause}; {remedy}". ipcmark passes it, cleared, for one
- * call; the module fills it in, preferably with ipcmark_fail(), and keeps no pointer to it. */
+/* A failure: "cannot {operation} {object}: {cause}; {remedy}". ipcmark passes it, cleared before
+ * the first call of an end, for one call; the module fills all of it in if the call fails, preferably with
+ * ipcmark_fail(), else leaves it alone, and keeps no pointer to it. */
 struct ipcmark_error {
     uint32_t size;
     int32_t number;     /* An errno, or 0. */
