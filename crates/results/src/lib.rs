@@ -29,6 +29,7 @@ mod output;
 mod p99_limit;
 mod placing;
 mod replacement;
+mod row_costs;
 mod rows;
 mod schema;
 mod trend;

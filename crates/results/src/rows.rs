@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hdrhistogram::Histogram;
 
-use ipcmark_transport::{Pattern, Wait};
+use ipcmark_transport::Wait;
 
 use crate::{
-    model::{Case, Counted, Identity, Offered, RoundRecord, RunResult, Times, Trial},
+    model::{Case, Identity, Offered, RoundRecord, RunResult, Times, Trial},
     stats::median,
     stats::{self, Interval, histogram::new_histogram},
     wakefulness::{is_mixed, light_share, stayed_awake},
@@ -228,49 +228,6 @@ impl<'a> Row<'a> {
         self.trials.iter().map(|trial| trial.times_ns.max).max().unwrap_or(0)
     }
 
-    /// CPU time of all processes per message.
-    pub fn cpu_per_message(&self) -> f64 {
-        self.median(Trial::cpu_ns_per_message)
-    }
-
-    /// Context switches of the processes that serve the ends per message.
-    pub fn switches_per_message(&self) -> f64 {
-        self.median(Trial::switches_per_message)
-    }
-
-    /// The time from the start of opening its ends to the first answer; none if it was not timed.
-    pub fn start_ns(&self) -> Option<f64> {
-        let start = |trial: &Trial| {
-            let first_ns = trial.session.first_round_trip_ns?;
-            Some(trial.session.setup_ns.saturating_add(first_ns) as f64)
-        };
-        median(&self.trials.iter().filter_map(start).collect::<Vec<_>>())
-    }
-
-    /// System calls of all processes per message that did something; none if they were not counted.
-    pub fn calls_per_message(&self) -> Option<f64> {
-        self.counted()?.calls.as_ref()?.calls_per_message()
-    }
-
-    /// Instructions of all processes per message; none if they were not counted.
-    pub fn instructions_per_message(&self) -> Option<f64> {
-        self.counted()?.processor.as_ref()?.instructions_per_message()
-    }
-
-    /// Cycles of all processes per message; none if they were not counted.
-    pub fn cycles_per_message(&self) -> Option<f64> {
-        self.counted()?.processor.as_ref()?.cycles_per_message()
-    }
-
-    fn counted(&self) -> Option<&Counted> {
-        self.case.measurement()?.counted()
-    }
-
-    /// The mean number of processors that all its processes together used: 2.0 is two that are always busy.
-    pub fn cores(&self) -> Option<f64> {
-        median(&self.trials.iter().filter_map(Trial::cores).collect::<Vec<_>>())
-    }
-
     /// The offered messages of the trials of an open loop.
     fn offered(&self) -> impl Iterator<Item = &Offered> {
         self.trials.iter().filter_map(|trial| trial.offered.as_ref())
@@ -317,19 +274,6 @@ impl<'a> Row<'a> {
         median(&parts.filter_map(|parts| parts.least_published).collect::<Vec<_>>())
     }
 
-    /// Threads of the processes that serve ends, without the measuring threads: the maximum over the trials; none if
-    /// they were not counted.
-    pub fn further_threads(&self) -> Option<u32> {
-        let of_trial = |trial: &Trial| {
-            let serving = trial.session.processes.iter().filter(|process| !process.ends.is_empty());
-            serving.fold(None, |sum: Option<u32>, process| {
-                let further = process.threads?.saturating_sub(process.ends.len() as u32);
-                Some(sum.unwrap_or(0).saturating_add(further))
-            })
-        };
-        self.trials.iter().filter_map(of_trial).max()
-    }
-
     /// The median depth of a stream's queue: median over the trials.
     pub fn queue_depth(&self) -> Option<f64> {
         let depths = self.trials.iter().filter_map(|trial| trial.stream.as_ref()?.depth);
@@ -374,22 +318,6 @@ impl<'a> Row<'a> {
             median(&ends.collect::<Vec<_>>())
         };
         Some([of(|medians| medians.iter().min())?, of(|medians| medians.iter().max())?])
-    }
-
-    /// CPU time of the publisher's process for a publication to several followers and their answers: median over the
-    /// trials; none if it has one follower, or one in its own process.
-    pub fn publisher_cpu_ns(&self) -> Option<f64> {
-        let identity = &self.case.identity;
-        let of_trial = |trial: &Trial| {
-            let leader = trial.session.leader()?;
-            let is_alone = leader.ends.iter().all(|end| end.role.is_leader());
-            let messages = trial.session.messages as f64;
-            let publications = messages / identity.messages_per_publication() as f64;
-            (is_alone && publications > 0.0).then(|| leader.cpu_ns as f64 / publications)
-        };
-        let has_several = identity.pattern == Pattern::FanOut && identity.subscribers > 1;
-        let figures = self.trials.iter().filter(|_| has_several).filter_map(of_trial);
-        median(&figures.collect::<Vec<_>>())
     }
 
     /// The largest possible error of its times one way, from the comparison of the two clocks: median over the trials;
