@@ -146,13 +146,16 @@ impl Attempt {
         let all: Vec<Process> = command.chain(descendants(running.id())).collect();
         let all: Vec<&Process> = all.iter().filter(|process| process.now().is_some()).collect();
         let victim = *all.get(random.below(all.len().max(1)))?;
+        // A child that has not executed its program yet has the command's handlers, and the pipe that they write to.
+        let words = |id: i32| std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        let is_command = victim.id == running.id() || words(victim.id) == words(running.id());
         victim.send(self.signal);
         if self.signal == SIGSTOP {
             // A stopped process is detected by its silence, which takes as long as the timeout.
             thread::sleep(Duration::from_millis(random.below(300) as u64));
             victim.send(SIGCONT);
         }
-        Some(if victim.id == running.id() { "command".into() } else { victim.name.clone() })
+        Some(if is_command { "command".into() } else { victim.name.clone() })
     }
 }
 

@@ -204,7 +204,8 @@ pub(crate) fn conclude(
     let exported = exports::write(&arguments.export, result);
     let kept = !arguments.history || keep(result);
     let shown = show(arguments.format, result);
-    if interrupts.signal().is_some() {
+    // A signal to a child that still is a copy of this process ends the run too.
+    if interrupts.signal().is_some() || !result.complete {
         return interrupts.exit_status();
     }
     let names = selection.by_name.iter().map(|at| registry[*at].definition().name.as_ref());
