@@ -204,12 +204,13 @@ pub(crate) fn conclude(
     let exported = exports::write(&arguments.export, result);
     let kept = !arguments.history || keep(result);
     let shown = show(arguments.format, result);
-    // A signal to a child that still is a copy of this process ends the run too.
-    if interrupts.signal().is_some() || !result.complete {
+    if interrupts.signal().is_some() {
         return interrupts.exit_status();
     }
     let names = selection.by_name.iter().map(|at| registry[*at].definition().name.as_ref());
-    let measured = all_measured(result, &names.collect::<Vec<_>>());
+    // Without a signal, a run ends early if another rank of the job has died, or if a signal has met a child that still
+    // was a copy of this process.
+    let measured = result.complete && all_measured(result, &names.collect::<Vec<_>>());
     ExitCode::from(u8::from(!written || !exported || !kept || !shown || !measured))
 }
 

@@ -73,13 +73,7 @@ fn conclude(
         output::say(format_args!("{why}; earlier results are kept"));
     }
     let (run, registry) = (&work.arguments.run, &work.transports.registry);
-    let status =
-        measurement::conclude(run, &request.selection, registry, result, heartbeat.interrupts);
-    // A pair whose leader died can have every row, but fewer trials than planned.
-    match status == ExitCode::SUCCESS && !result.complete {
-        true => ExitCode::FAILURE,
-        false => status,
-    }
+    measurement::conclude(run, &request.selection, registry, result, heartbeat.interrupts)
 }
 
 fn ended_early(halt: &Halt) -> Option<String> {
