@@ -75,8 +75,8 @@ enum ipcmark_flag {
 
 enum ipcmark_role { IPCMARK_LEADER = 0, IPCMARK_FOLLOWER = 1 };
 
-/* A failure: "cannot {operation} {object}: {cause}; {remedy}". ipcmark clears it before an end's first call and
- * passes it for one call; a call that fails fills in all of it, preferably with ipcmark_fail(), and keeps no pointer. */
+/* A failure: "cannot {operation} {object}: {cause}; {remedy}". ipcmark clears it before an end's first call, and
+ * passes it for one call; a call that fails fills all of it in, best with ipcmark_fail(), and keeps no pointer. */
 struct ipcmark_error {
     uint32_t size;
     int32_t number;     /* An errno, or 0. */
