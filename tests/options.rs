@@ -133,6 +133,8 @@ fn options_take_effect_in_the_library() -> Verdict {
         ("capnp-rpc", "send-buffer=64k", "send buffer", "131072 bytes"),
         ("lcm-udpm", "queue=7", "queue", "7 messages"),
         ("shm-ring", "capacity=65600", "rings", "65600 bytes"),
+        ("shm-ring", "pause=none", "pause", "none"),
+        ("shm-ring", "pause=most", "pause", "after most looks"),
         ("shm-futex", "capacity=1M", "rings", "1048576 bytes"),
         ("fastdds", "history=33", "history", "33 messages"),
         ("cyclonedds", "history=33", "history", "33 messages"),

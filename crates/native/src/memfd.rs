@@ -40,7 +40,7 @@ static DEFINITION: Definition = shared::definition(
     "memfd",
     "ring of messages in a sealed memory file, a futex to sleep on, no copy",
     &[Wait::Spin, Wait::Block, Wait::Hybrid],
-    &duplex::OPTIONS,
+    &duplex::POLLED_OPTIONS,
 );
 
 /// The entry of `memfd` in the list of transports.

@@ -97,7 +97,7 @@ static DEFINITION: Definition = shared::definition(
     "mmap-file",
     "ring of messages in a mapped file under /var/tmp, a futex to sleep on, no copy",
     &[Wait::Spin, Wait::Block, Wait::Hybrid],
-    &duplex::OPTIONS,
+    &duplex::POLLED_OPTIONS,
 );
 
 /// The entry of `mmap-file` in the list of transports.

@@ -44,7 +44,7 @@ static DEFINITION: Definition = shared::definition(
     "shm-ring",
     "lock-free ring of messages in shared memory, polled, no copy",
     &[Wait::Spin],
-    &duplex::OPTIONS,
+    &duplex::POLLED_OPTIONS,
 );
 
 /// The entry of `shm-ring` in the list of transports.

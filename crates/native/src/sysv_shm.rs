@@ -146,7 +146,7 @@ static DEFINITION: Definition = shared::definition(
     "sysv-shm",
     "ring of messages in System V shared memory, a futex to sleep on, no copy",
     &[Wait::Spin, Wait::Block, Wait::Hybrid],
-    &duplex::OPTIONS,
+    &duplex::POLLED_OPTIONS,
 );
 
 /// The entry of `sysv-shm` in the list of transports.

@@ -8,7 +8,7 @@ use ipcmark_transport::{
 };
 
 use super::{
-    pauses::Pauses,
+    pauses::{PAUSE, Pauses},
     region::Region,
     ring::{self, Consumer, Producer},
 };
@@ -34,8 +34,11 @@ pub const CAPACITY: OptionSpec = OptionSpec::new(
     "bytes that the ring of each direction holds",
 );
 
-/// The options.
+/// The options of a ring whose receiver sleeps, or polls something else.
 pub static OPTIONS: [OptionSpec; 1] = [CAPACITY];
+
+/// The options of a ring whose receiver can poll the ring itself.
+pub static POLLED_OPTIONS: [OptionSpec; 2] = [CAPACITY, PAUSE];
 
 /// The memory size of an endpoint's two rings.
 pub fn size(settings: &Settings) -> Result<usize, Error> {
@@ -69,7 +72,10 @@ pub struct Duplex<N> {
     outgoing: Producer,
     incoming: Consumer,
     wait: Wait,
+    /// The pauses while it polls before it sleeps.
     pauses: Pauses,
+    /// Those between two looks of a spinning end, if it makes any.
+    spinning_pauses: Option<Pauses>,
     capacity: usize,
     /// True if the ring has a message that the other end has not been told about.
     unannounced: bool,
@@ -102,6 +108,7 @@ impl<N: Notifier> Duplex<N> {
             incoming,
             wait,
             pauses: Pauses::new(settings.role),
+            spinning_pauses: Pauses::of_ring(settings),
             capacity,
             unannounced: false,
             _region: region,
@@ -190,7 +197,9 @@ impl<N: Notifier> Endpoint for Duplex<N> {
 
     #[inline(always)]
     fn pause(&self) {
-        self.pauses.pause();
+        if let Some(pauses) = &self.spinning_pauses {
+            pauses.pause();
+        }
     }
 
     #[inline(always)]
@@ -213,7 +222,12 @@ impl<N: Notifier> Endpoint for Duplex<N> {
 
     fn configuration(&self) -> BTreeMap<String, String> {
         let rings = format!("{} bytes in each direction", self.capacity);
-        BTreeMap::from([("rings".into(), rings)])
+        let pause = if self.spinning_pauses.is_some() { "after most looks" } else { "none" };
+        let is_spinning = self.wait == Wait::Spin;
+        [("rings", Some(rings)), ("pause", is_spinning.then(|| pause.into()))]
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.into(), value?)))
+            .collect()
     }
 }
 

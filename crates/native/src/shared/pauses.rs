@@ -2,7 +2,15 @@
 
 use std::{cell::Cell, hint::spin_loop};
 
-use ipcmark_transport::Role;
+use ipcmark_transport::{OptionSpec, Role, Settings};
+
+/// The option of a ring whose ends poll the memory itself.
+pub const PAUSE: OptionSpec = OptionSpec::new(
+    "pause",
+    "most|none",
+    "none on Intel processors, else most",
+    "the processor's hint (PAUSE, YIELD) between two looks of a spinning end: after most looks, or never",
+);
 
 /// One look in this many, at random, is followed by the next one at once.
 const LOOKS_WITHOUT_A_PAUSE: u64 = 16;
@@ -19,6 +27,18 @@ pub struct Pauses {
 }
 
 impl Pauses {
+    /// The pauses of a spinning end of a ring, if it makes any.
+    ///
+    /// On an Intel processor an end that polls without them has a message of two lines in 0.76 of the time one way, and
+    /// trials are half as far apart (docs/repeatability.md, also for what was measured on AMD processors).
+    pub fn of_ring(settings: &Settings) -> Option<Self> {
+        let pauses = match settings.options.get("pause") {
+            Some(word) => word == "most",
+            None => !is_intel(),
+        };
+        pauses.then(|| Self::new(settings.role))
+    }
+
     /// The pauses of an end with this role: the two ends of a pair have different ones.
     pub fn new(role: Role) -> Self {
         let state = if role.is_leader() { 0x9e37_79b9_7f4a_7c15 } else { 0xd1b5_4a32_d192_ed03 };
@@ -46,11 +66,26 @@ impl Pauses {
     }
 }
 
+/// True if Intel made the processor, which says so itself.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+fn is_intel() -> bool {
+    let vendor = std::arch::x86_64::__cpuid(0);
+    [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes).concat() == *b"GenuineIntel"
+}
+
+#[cfg(any(miri, not(target_arch = "x86_64")))]
+fn is_intel() -> bool {
+    false
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use std::collections::BTreeSet;
 
+    use ipcmark_transport::Wait;
+
     use super::*;
+    use crate::testing::settings;
 
     fn next(role: Role, count: usize) -> Vec<bool> {
         let pauses = Pauses::new(role);
@@ -72,6 +107,17 @@ mod tests {
         let at: Vec<usize> = (0..looks.len()).filter(|look| !looks[*look]).collect();
         let distances: BTreeSet<usize> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert!(distances.len() > 40, "{distances:?}");
+    }
+
+    #[test]
+    fn the_option_decides_and_else_the_processor() {
+        let pauses = |word: Option<&str>| {
+            let mut settings = settings(Wait::Spin, 64);
+            settings.options.extend(word.map(|word| ("pause".into(), word.into())));
+            Pauses::of_ring(&settings).is_some()
+        };
+        assert!(pauses(Some("most")) && !pauses(Some("none")));
+        assert_eq!(pauses(None), !is_intel());
     }
 
     #[test]
