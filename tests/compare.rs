@@ -267,6 +267,10 @@ fn plans_without_a_row_in_common_are_refused() {
     let new = plan(place.path(), "b.toml", "transports = \"fifo\"\nwaits = \"block\"\n");
     let ended = run(&format!("compare --run {base} {new}")).exits(2);
     assert!(ended.stderr.contains("they have no row in common"), "{}", ended.stderr);
+    // Regression: both were compared as closed loops.
+    let at = |rate: &str| plan(place.path(), rate, &format!("{SMALL}rate = \"{rate}/s\"\n"));
+    let ended = run(&format!("compare --run {} {}", at("1000"), at("2000"))).exits(2);
+    assert!(ended.stderr.contains("they have no row in common"), "{}", ended.stderr);
     let ended = run(&format!("compare --run {base} /no/such.toml")).exits(2);
     assert!(ended.stderr.contains("cannot read the plan /no/such.toml"), "{}", ended.stderr);
 }

@@ -68,6 +68,12 @@ impl PlanFile {
         self.plan.contains_key(key)
     }
 
+    /// The plan without these keys.
+    pub(crate) fn without(mut self, keys: &[&str]) -> Self {
+        self.plan.retain(|key, _| !keys.contains(&key));
+        self
+    }
+
     /// Its keys as words of a command line, without those that are given elsewhere.
     pub(crate) fn words(&self, is_given: &dyn Fn(&str) -> bool) -> Result<Vec<OsString>, String> {
         let (name, known) = (&self.name, RunArguments::keys());

@@ -37,16 +37,16 @@ impl PlanSide {
     /// Reads a plan; flags that the user has written override it.
     pub(super) fn read(path: &Path, flags: &ArgMatches) -> Result<Self, Rejection> {
         let file = PlanFile::read(path)?;
+        let unused = OF_RUN_ALONE.into_iter().filter(|key| file.has(key)).collect();
+        let file = file.without(&OF_RUN_ALONE);
         let given = given(&shared_flags(), flags);
-        let is_given = |flag: &str| OF_RUN_ALONE.contains(&flag) || of_run::is_given(flags, flag);
-        let words = [file.words(&is_given)?, given].concat();
+        let words = [file.words(&|flag| of_run::is_given(flags, flag))?, given].concat();
         let arguments = RunArguments::of_words(&words)?;
         let transports = registry::look(&arguments.module, &arguments.named())?;
         let mut request = RunRequest::new(&arguments, &transports.registry)?;
         request.plan.trials = Trials::Fixed(1);
         request.options.command = command(&words);
         let plan = Plan::new(&transports.registry, &request.plan);
-        let unused = OF_RUN_ALONE.into_iter().filter(|key| file.has(key)).collect();
         Ok(Self { name: path.display().to_string(), transports, request, plan, unused })
     }
 

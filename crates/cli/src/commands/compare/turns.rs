@@ -58,8 +58,8 @@ fn shared(sides: &[PlanSide; 2]) -> Result<BTreeSet<RowKey>, String> {
     let [base, new] = sides;
     if keys(base).is_disjoint(&keys(new)) {
         return Err(format!(
-            "cannot compare {} with {}: they have no row in common; rows match by transport, pattern, payload, touch, \
-             wait and followers",
+            "cannot compare {} with {}: they have no row in common; rows match by transport, pattern, payload, load, \
+             touch, wait and followers",
             base.name, new.name
         ));
     }
