@@ -132,13 +132,24 @@ fn shared(runs: &[&RunDistances]) -> Option<(f64, Vec<Option<u32>>)> {
     Some((floor_ns, best.into_iter().map(|at| Some(at as u32)).collect()))
 }
 
-/// The index in each run of the distance nearest to this floor, if all of these are the same distance.
+/// The index in each run of the distance nearest to this floor, if all of these are the same distance, and rows can be
+/// compared at it in every run.
 fn places(runs: &[&RunDistances], floor_ns: f64) -> Option<Vec<usize>> {
     let places: Vec<usize> =
         runs.iter().map(|run| nearest(run, floor_ns)).collect::<Option<_>>()?;
     let floors = || runs.iter().zip(&places).map(|(run, at)| run.all[*at].floor_round_trip_ns);
     let (least, greatest) = (floors().fold(f64::MAX, f64::min), floors().fold(0.0, f64::max));
-    (greatest <= least * ONE_DISTANCE).then_some(places)
+    let is_one = greatest <= least * ONE_DISTANCE;
+    let can_compare = runs.iter().zip(&places).all(|(run, at)| can_compare_at(run, *at));
+    (is_one && can_compare).then_some(places)
+}
+
+/// False for a distance without blocks. Probes of ends that do not run at the same time are all cut off at one time, so
+/// their distance says nothing, unless the run has no better one.
+fn can_compare_at(run: &RunDistances, at: usize) -> bool {
+    let is_reference = run.reference.is_some_and(|reference| reference as usize == at);
+    let distance = &run.all[at];
+    distance.share > 0.0 && (!distance.apart || is_reference)
 }
 
 /// The index of the run's distance whose bare round trip is nearest to this one.
@@ -172,5 +183,20 @@ mod tests {
         let third = distances(&[(435.0, 1.0)]);
         assert_eq!(shared(&[&one, &other, &third]).unwrap().1, [Some(2), Some(1), Some(0)]);
         assert_eq!(shared(&[&one, &distances(&[(55.0, 1.0)])]), None);
+    }
+
+    /// Regression: runs at 280 and 195 ns were compared at the time at which probes give up.
+    #[test]
+    fn ends_that_do_not_run_at_the_same_time_are_at_no_shared_distance() {
+        let with_apart = |floor_ns: f64, reference| {
+            let mut run = distances(&[(floor_ns, 0.99), (200_000.0, 0.01)]);
+            (run.all[1].apart, run.reference) = (true, Some(reference));
+            run
+        };
+        assert_eq!(shared(&[&with_apart(280.0, 0), &with_apart(195.0, 0)]), None);
+        let (_, places) = shared(&[&with_apart(280.0, 1), &with_apart(195.0, 1)]).unwrap();
+        assert_eq!(places, [Some(1), Some(1)]);
+        let empty = distances(&[(195.0, 0.0), (280.0, 1.0)]);
+        assert_eq!(shared(&[&empty, &distances(&[(195.0, 1.0)])]), None);
     }
 }
