@@ -173,7 +173,7 @@ pub(crate) fn a_death_costs_the_row(followers_are: &str, number: usize, one: &st
     let of = |status| result.cases.iter().filter(move |case| case.status() == status);
     assert_eq!((of(Status::Failed).count(), of(Status::Ok).count()), (1, 1), "{one} {number}");
     let reason = of(Status::Failed).next().unwrap().reason().unwrap();
-    assert!(reason.contains("signal 9"), "{one} {number}: {reason}");
+    assert!(reason.contains(" of 3 was killed by signal 9"), "{one} {number}: {reason}");
 }
 
 fn nothing_is_left_without_a_sandbox() {

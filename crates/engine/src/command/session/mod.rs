@@ -288,7 +288,7 @@ impl<'a> Session<'a> {
                 SessionEvent::Reply(_, Reply::Phase(_)) => {}
                 SessionEvent::Reply(at, Reply::Failed { reason, peer_gone }) => {
                     return Err(self.explain(Symptom::failed(
-                        self.workers[at].role,
+                        self.named(self.workers[at].role),
                         reason,
                         peer_gone,
                     )));
@@ -298,10 +298,10 @@ impl<'a> Session<'a> {
                     None => return Err(self.early(at)),
                 },
                 SessionEvent::Closed(at) => {
-                    return Err(self.explain(Symptom::closed(self.workers[at].role)));
+                    return Err(self.explain(Symptom::closed(self.named(self.workers[at].role))));
                 }
                 SessionEvent::Keeper(_, KeeperReport::Exited { role, how }) => {
-                    return Err(self.explain(Symptom::exited(role, how)));
+                    return Err(self.explain(Symptom::exited(self.named(role), how)));
                 }
                 SessionEvent::Keeper(..) => {}
                 SessionEvent::KeeperGone(keeper) => return Err(self.keeper_end(keeper)),

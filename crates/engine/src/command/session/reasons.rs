@@ -9,7 +9,7 @@ use super::{
     state::{Session, SessionError, send},
 };
 use crate::{
-    command::symptoms::Symptom,
+    command::symptoms::{ProcessName, Symptom},
     wire::{KeeperReport, Order, Reply},
 };
 
@@ -26,22 +26,31 @@ impl Session<'_> {
                 Err(SessionError::Interrupted) => return SessionError::Interrupted,
                 Err(_) | Ok(SessionEvent::Deadline) => break,
                 Ok(SessionEvent::Reply(at, Reply::Failed { reason, peer_gone })) => {
-                    symptoms.push(Symptom::failed(self.workers[at].role, reason, peer_gone));
+                    symptoms.push(Symptom::failed(
+                        self.named(self.workers[at].role),
+                        reason,
+                        peer_gone,
+                    ));
                 }
                 Ok(SessionEvent::Keeper(_, KeeperReport::Exited { role, how })) => {
-                    symptoms.push(Symptom::exited(role, how))
+                    symptoms.push(Symptom::exited(self.named(role), how))
                 }
                 Ok(SessionEvent::KeeperGone(keeper)) => return self.keeper_end(keeper),
                 Ok(_) => {}
             }
         }
         let nearest = symptoms.into_iter().min_by_key(|symptom| symptom.weight);
-        let nearest = nearest.unwrap_or_else(|| Symptom::closed(Role::Leader));
+        let nearest = nearest.unwrap_or_else(|| Symptom::closed(self.named(Role::Leader)));
         let mut reason = format!("{} while {}", nearest.text, self.phase);
         if let Some(text) = nearest.role.and_then(|role| self.stderr_text(role)) {
             reason.push_str(&format!("; its standard error ends with: {text}"));
         }
         SessionError::Failed(reason)
+    }
+
+    /// A process of this session, in sentences.
+    pub(super) fn named(&self, role: Role) -> ProcessName {
+        ProcessName { role, followers: self.workers.len().saturating_sub(1) }
     }
 
     /// The time to wait for the cause. "Peer gone" and a closed channel are symptoms of a process that is ending:
