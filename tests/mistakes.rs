@@ -109,6 +109,8 @@ fn patterns_and_loads_that_contradict() {
     refused("run --rate 10k", &["it is not a rate", "10k/s"]);
     refused("run --rate 0/s", &["between 1/s and 100M/s"]);
     refused("run --rate 1/s --interval 1s", &["cannot be used with"]);
+    refused("run --arrivals poisson --interval 1s", &["cannot be used with"]);
+    refused("run --arrivals poisson --trace t.csv", &["cannot be used with"]);
     refused("run --arrivals poisson", &["--rate"]);
     refused("run -p throughput --rate 1k/s", &["--rate", "as fast as it goes"]);
     refused("run -p throughput --subscribers 2", &["--subscribers", "fan-out"]);

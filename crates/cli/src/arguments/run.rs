@@ -96,6 +96,7 @@ pub(crate) struct RunArguments {
 
     /// The times between the messages of --rate: fixed, or poisson, as of many independent senders
     #[arg(long, value_enum, requires = "rate", default_value = "fixed")]
+    #[arg(conflicts_with_all = ["interval", "trace"])]
     pub arrivals: ArrivalsWord,
 
     /// Pause for this long after each answer, as 10ms

@@ -3,6 +3,7 @@
 
 use std::{ffi::OsString, time::Duration};
 
+use clap::error::ErrorKind;
 use ipcmark_engine::Plan;
 use ipcmark_report::SweepFinding;
 use ipcmark_results::{GroupKey, Identity, JudgedRate, Load, RunResult};
@@ -31,16 +32,28 @@ pub(super) struct SweepState<'a> {
     pub recorder: ResultRecorder<'static>,
 }
 
+/// A refused value as the user has written it: as one of `--at`.
+fn at_point(why: clap::Error, flag: &str) -> Rejection {
+    if why.kind() != ErrorKind::ValueValidation {
+        return why.into();
+    }
+    let text = why.to_string();
+    let sentence = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+    Rejection::Refused(sentence.replace(flag, "--at"))
+}
+
 impl SweepState<'_> {
     /// The run at a point.
     pub(super) fn request(&self, point: &str) -> Result<RunRequest, Rejection> {
         let mut words = self.given.clone();
-        words.push(format!("--{}={point}", self.over.flag()).into());
-        let mut arguments = RunArguments::of_words(&words)?;
+        let flag = format!("--{}", self.over.flag());
+        words.push(format!("{flag}={point}").into());
+        let mut arguments = RunArguments::of_words(&words).map_err(|why| at_point(why, &flag))?;
         if let Some(pattern) = self.over.pattern() {
             arguments.patterns = Some(vec![pattern]);
         }
-        let mut request = RunRequest::new(&arguments, &self.transports.registry)?;
+        let mut request = RunRequest::new(&arguments, &self.transports.registry)
+            .map_err(|why| why.replace(&flag, "--at"))?;
         request.measure_enough_for_p99(&arguments, self.limit.is_some());
         if self.limit.is_some() {
             request.refuse_too_few_for_p99()?;
