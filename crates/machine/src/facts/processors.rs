@@ -48,10 +48,14 @@ fn examine_processors(system: &System) -> Option<Examined> {
     let online = system.files.text("sys/devices/system/cpu/online");
     let cores = topology::count_cores(&system.cpus);
     let of_online = online.as_ref().map(|list| format!(" of {list} online")).unwrap_or_default();
-    let value = format!("{} usable{of_online}, on {cores} cores", topology::list(system.ids()));
     // If the user chose fewer than are available, taskset does not help.
     let allowed = system.files.field("proc/self/status", "Cpus_allowed_list");
     let is_chosen = allowed.is_some_and(|list| topology::numbers(&list).len() > system.cpus.len());
+    let (ids, verb) = (topology::list(system.ids()), if is_chosen { "chosen" } else { "usable" });
+    let value = format!(
+        "CPU {ids} {verb}{of_online}, on {cores} core{}",
+        if cores == 1 { "" } else { "s" }
+    );
     let online = online.filter(|_| !is_chosen);
     Some(Examined::harmless(value).with(few(system.cpus.len(), online.as_deref())))
 }

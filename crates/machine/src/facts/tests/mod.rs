@@ -132,7 +132,7 @@ fn values_are_those_of_the_machine() {
     for (name, value) in [
         ("processor", "Test Processor"),
         ("distribution", "Test Linux 1"),
-        ("processors", "4-7 usable of 0-7 online, on 4 cores"),
+        ("processors", "CPU 4-7 usable of 0-7 online, on 4 cores"),
         ("isolated processors", "6-7"),
         ("C-states", "POLL 0 µs, C6 off"),
         ("boot options", "isolcpus=6-7"),
