@@ -265,6 +265,15 @@ fn the_script_makes_traces_of_captures_and_strace() {
         trace(strace.as_bytes()),
         "time,size\n1700000000.1,6\n1700000000.2,1\n1700000000.5,32\n"
     );
+    let threads = "12 1700000000.1 write(3, \"a\", 6 <unfinished ...>\n\
+                   13 1700000000.2 write(3, \"b\", 5) = 5 <0.000010>\n\
+                   12 1700000000.3 <... write resumed>) = 6 <0.2>\n\
+                   13 1700000000.4 pwrite64(4, \"c\", 7, 0) = 7\n\
+                   12 1700000000.5 sendmmsg(5, [{msg_hdr={}, msg_len=8}, {msg_hdr={}, msg_len=9}], 2, 0) = 2\n\
+                   13 1700000000.6 write(3, \"d\", 6 <unfinished ...>\n";
+    let sent = [(1, 6), (2, 5), (4, 7), (5, 8), (5, 9)];
+    let lines = sent.map(|(tenth, bytes)| format!("1700000000.{tenth},{bytes}\n"));
+    assert_eq!(trace(threads.as_bytes()), format!("time,size\n{}", lines.concat()));
     assert!(trace(b"nothing\n").contains("has no message"));
     let played = directory.path().join("trace.csv");
     fs::write(&played, trace(&capture)).unwrap();
