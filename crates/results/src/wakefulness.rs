@@ -5,7 +5,7 @@
 
 use ipcmark_transport::Wait;
 
-use crate::model::{EndRecord, Trial};
+use crate::model::{EndRecord, Trial, is_awake};
 
 /// The kind of the blocks that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,10 +54,13 @@ impl AwakeShare {
     }
 }
 
-/// The share of blocks in which ends that sleep for an answer did not; none if that is unknown.
+/// The share of blocks in which ends that sleep for an answer did not; none if that is unknown. Blocks have the leader's
+/// sleeps alone, which say nothing of several followers: the first answers come while the last followers still sleep, so
+/// the leader often finds the next answer waiting.
 pub fn awake_share<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> Option<AwakeShare> {
     let (mut blocks, mut round_trips, mut awake) = (0, 0.0, (0, 0.0));
-    for trial in trials.into_iter().map(|trial| &trial.blocks) {
+    let of_one = trials.into_iter().filter(|trial| !has_several_followers(trial));
+    for trial in of_one.map(|trial| &trial.blocks) {
         blocks += trial.sleeps.len();
         for at in 0..trial.sleeps.len() {
             let events = trial.events[at] as f64;
@@ -113,18 +116,30 @@ pub(crate) fn light_share(trials: &[Trial], bare: f64) -> Option<f64> {
     (bare > LEAST_BARE && woken < LEAST_WOKEN * bare).then_some(1.0 - woken)
 }
 
-/// True if the ends of a row that sleeps hardly slept in these trials: not in most blocks, or, if blocks do not tell,
-/// in fewer than one of ten messages. It can be compared with rows that spin only. Streams need not sleep: the queue
-/// may never be empty, or never full.
+/// True if the ends of a row that sleeps hardly slept in these trials: not in most blocks; if blocks do not tell, in
+/// fewer than one of ten messages; several followers together, for fewer than half of the messages that they took. It
+/// can be compared with rows that spin only. Streams need not sleep: the queue may never be empty, or never full.
 pub fn stayed_awake(wait: Wait, trials: &[Trial]) -> bool {
     let is_stream = trials.iter().any(|trial| trial.stream.is_some());
-    let hardly = |trial: &Trial| {
-        let sent = trial.session.losses.sent;
-        trial.sleeps().all(|sleeps| sleeps <= sent / 10)
-    };
     let is_awake = match Wakefulness::of(trials) {
-        Wakefulness::Unknown => trials.iter().all(hardly),
+        Wakefulness::Unknown => trials.iter().all(hardly_slept),
         known => known == Wakefulness::Awake,
     };
     wait == Wait::Block && !is_stream && is_awake
+}
+
+/// True if it hardly slept, by the sleeps of its threads in all blocks.
+fn hardly_slept(trial: &Trial) -> bool {
+    if !has_several_followers(trial) {
+        let sent = trial.session.losses.sent;
+        return trial.sleeps().all(|sleeps| sleeps <= sent / 10);
+    }
+    let sum =
+        |figure: fn(&EndRecord) -> u64| trial.followers().map(figure).fold(0, u64::saturating_add);
+    is_awake(sum(|end| end.thread.sleeps.min(end.received)), sum(|end| end.received))
+}
+
+/// True if more than one follower takes each message.
+fn has_several_followers(trial: &Trial) -> bool {
+    trial.followers().count() > 1
 }

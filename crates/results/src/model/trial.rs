@@ -1,11 +1,17 @@
 //! A trial: one repetition of a case, in fresh processes.
 
+use ipcmark_transport::Role;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    blocks::Blocks, distances::AtDistance, load::Offered, one_way::OneWayParts,
-    session::SessionRecord, stream::StreamParts, times::Times,
+    blocks::Blocks,
+    distances::AtDistance,
+    load::Offered,
+    one_way::OneWayParts,
+    session::{EndRecord, SessionRecord},
+    stream::StreamParts,
+    times::Times,
 };
 use crate::figure::check_figures;
 
@@ -103,6 +109,12 @@ impl Trial {
     pub(crate) fn sleeps(&self) -> impl Iterator<Item = u64> {
         let ends = self.session.processes.iter().flat_map(|process| &process.ends);
         ends.map(|end| end.thread.sleeps)
+    }
+
+    /// The ends of its followers.
+    pub(crate) fn followers(&self) -> impl Iterator<Item = &EndRecord> {
+        let ends = self.session.processes.iter().flat_map(|process| &process.ends);
+        ends.filter(|end| matches!(end.role, Role::Follower(_)))
     }
 
     /// Its measurements at one of the run's distances; none if there are none.

@@ -115,6 +115,45 @@ fn slept(woken: Option<f64>, bare: Option<f64>) -> RunResult {
     result
 }
 
+/// The result of a row with three followers, which slept for this many of 1,000 messages, and of which the leader slept
+/// in no block.
+fn three_followers(sleeps: u64) -> RunResult {
+    let mut result = result(20);
+    let identity = &mut result.cases[0].identity;
+    (identity.pattern, identity.subscribers) = (Pattern::FanOut, 3);
+    let Outcome::Ok { measurement } = &mut result.cases[0].outcome else {
+        panic!("it was not measured")
+    };
+    for trial in measurement.trials_mut() {
+        trial.blocks.sleeps.fill(0);
+        let mut follower = trial.session.processes[1].clone();
+        (follower.ends[0].received, follower.ends[0].thread.sleeps) = (1_000, sleeps);
+        trial.session.processes.truncate(1);
+        for number in 0..3 {
+            follower.ends[0].role = Role::Follower(number);
+            trial.session.processes.push(follower.clone());
+        }
+    }
+    let samples = (1..=3).map(|number| ((0, number, 0), samples(20))).collect();
+    place(&mut result, &samples).unwrap();
+    result
+}
+
+/// Such a row was said to have hardly slept, and had no rank: the leader finds the answers of the first followers
+/// waiting when it has sent to the last one.
+#[test]
+fn the_followers_tell_if_several_sleep() {
+    let asleep = three_followers(950);
+    let groups_of_asleep = groups(&asleep);
+    let row = &groups_of_asleep[0].rows[0];
+    assert!(row.rank.is_some() && !row.stayed_awake() && !row.is_mixed());
+    assert!(!caveats(row).contains(&Caveat::StayedAwake));
+    assert_eq!(row.trials[0].by_distance[0].blocks, 40, "all blocks count");
+    let awake = three_followers(450);
+    let row = &groups(&awake)[0].rows[0];
+    assert!(row.rank.is_none() && row.stayed_awake(), "they slept for fewer than half");
+}
+
 /// Two microseconds of work after each send let a blocking pipe take a fifth of its time: the answer comes before the
 /// processor is idle. Such rows once were the fastest of those that sleep.
 #[test]
