@@ -1,6 +1,6 @@
 //! Caveats as sentences.
 
-use ipcmark_results::{Caveat, Disturbance};
+use ipcmark_results::{Caveat, Disturbance, NotHeld};
 
 use crate::{
     plain::words,
@@ -21,6 +21,14 @@ pub fn sentence(caveat: &Caveat) -> String {
         Caveat::FellBack { declared, found } => {
             let (declared, found) = (words(declared.as_str()), words(found.as_str()));
             format!("it fell back: {found} carried the messages, not {declared}")
+        }
+        Caveat::NotHeld(NotHeld { sent_per_second, intended_per_second }) => {
+            let [sent, intended] =
+                [sent_per_second, intended_per_second].map(|rate| count(rate.round() as u64));
+            format!(
+                "not held: it sent {sent} of {intended}/s, and the others count as answered at the end, so it has no \
+                 rank: measure it at a lower rate"
+            )
         }
         Caveat::StayedAwake => {
             "it hardly slept, so it has no rank among rows that do: compare it with spinning rows"

@@ -35,11 +35,28 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
         answer: format!("{}{}", fastest(best), price(best)),
     });
     let groups = groups(result);
+    let found = found.chain(not_held(&groups, &titles));
     let found: Vec<Finding> = found.chain(wake_ups(&groups, &titles)).collect();
     if found.is_empty() {
         return found;
     }
     found.into_iter().chain(machine(result)).chain(suspect(&groups)).collect()
+}
+
+/// The rates that none of several rows held, with the row that came nearest.
+fn not_held<'a>(groups: &'a [Group], titles: &'a Titles) -> impl Iterator<Item = Finding> + 'a {
+    let several = groups.iter().filter(|group| group.rows.len() > 1);
+    several.filter_map(|group| {
+        let rates: Vec<(f64, &Row)> = group
+            .rows
+            .iter()
+            .map(|row| Some((row.not_held()?.sent_per_second, row)))
+            .collect::<Option<_>>()?;
+        let (most, row) = rates.into_iter().max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+        let (name, most) = (names::row(row), count(most.round() as u64));
+        let answer = format!("no row held the rate; most {name}, {most}/s");
+        Some(Finding { question: titles.short(&group.key), answer })
+    })
 }
 
 /// The time that a sleeping receiver adds to a message one way, at each payload: its wake-ups if the kernel recorded

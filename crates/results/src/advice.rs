@@ -105,9 +105,6 @@ pub struct Advice<'a> {
     pub short: Vec<Candidate<'a>>,
 }
 
-/// The share of a rate that must be sent.
-const KEEPS_UP: f64 = 0.98;
-
 /// A p99 above this share of its limit is near it.
 const NEAR: f64 = 0.8;
 
@@ -282,14 +279,8 @@ impl AdviceQuestion {
         let cores = candidate.cores.map_or(f64::INFINITY, |cores| cores.value);
         let costly = self.cores_below.filter(|limit| cores >= *limit);
         let costly = costly.map(|_| Shortfall::Costly { cores });
-        let slow = match self.load {
-            Load::Rate { per_second, .. } => candidate
-                .row
-                .sent_per_second()
-                .filter(|sent| *sent < KEEPS_UP * per_second as f64)
-                .map(|sent_per_second| Shortfall::Slow { sent_per_second }),
-            _ => None,
-        };
+        let slow = candidate.row.not_held();
+        let slow = slow.map(|rates| Shortfall::Slow { sent_per_second: rates.sent_per_second });
         slow.into_iter().chain(late).chain(costly).collect()
     }
 }

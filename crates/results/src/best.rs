@@ -19,8 +19,8 @@ pub struct Best<'a> {
     pub fastest: Vec<Row<'a>>,
     /// The row with the lowest p99; none if no row has enough samples for a p99.
     pub steadiest: Option<Row<'a>>,
-    /// The row with the least CPU time a message, of those whose ends slept for nearly all messages if they should;
-    /// none if there is none.
+    /// The row with the least CPU time a message, of those whose ends slept for nearly all messages if they should, and
+    /// that held their rate; none if there is none.
     pub cheapest: Option<Row<'a>>,
 }
 
@@ -44,10 +44,11 @@ fn best_of(group: Group) -> Option<Best> {
     });
     // A stream has no times of single messages.
     let is_stream = group.key.pattern.is_stream();
-    let has_times = |row: &Row| !is_stream && !row.needed_no_wake_up();
+    let is_normal = |row: &Row| !row.needed_no_wake_up() && row.not_held().is_none();
+    let has_times = |row: &Row| !is_stream && is_normal(row);
     let p99 = |row: &Row| value(row.percentile(0.99)).filter(|_| has_times(row));
     let steadiest = least(&group, p99);
-    let has_costs = |row: &Row| !row.needed_no_wake_up() && !row.is_mixed();
+    let has_costs = |row: &Row| is_normal(row) && !row.is_mixed();
     let cheapest = least(&group, |row| Some(row.cpu_per_message()).filter(|_| has_costs(row)));
     (!fastest.is_empty()).then_some(Best { group, fastest, steadiest, cheapest })
 }

@@ -1,11 +1,11 @@
-//! Caveats of a row: losses, another carrier than declared, no sleep under `block`, impossible times, a time that was
-//! still changing.
+//! Caveats of a row: losses, another carrier than declared, a rate that it did not hold, no sleep under `block`,
+//! impossible times, a time that was still changing.
 
 use ipcmark_transport::{Carrier, Span, Wait};
 
 use crate::{
     model::{Conditions, Trial},
-    rows::Row,
+    rows::{NotHeld, Row},
     wakefulness::stayed_awake,
 };
 
@@ -30,6 +30,8 @@ pub enum Caveat {
         /// The carrier that was found.
         found: Carrier,
     },
+    /// It is an open loop and did not send its messages in time: its times are those of messages that wait.
+    NotHeld(NotHeld),
     /// Under `block` its ends hardly slept: the library's waiting call polls first, as `hybrid` does.
     StayedAwake,
     /// Under `block` its ends slept, but many messages came before a processor had gone idle.
@@ -116,6 +118,7 @@ pub fn caveats(row: &Row) -> Vec<Caveat> {
     let disturbed = disturbances(row).into_iter().map(Caveat::Disturbed);
     of_trials
         .into_iter()
+        .chain(row.not_held().map(Caveat::NotHeld))
         .chain(row.slept_lightly().map(|share| Caveat::SleptLightly { share }))
         .chain(oversubscribed(row))
         .chain(oversubscribed_by_library(row))

@@ -68,11 +68,12 @@ fn sorted(key: GroupKey, mut rows: Vec<Row>) -> Vec<Row> {
     rows
 }
 
-/// Ranks every row that has a time, except rows that should sleep and whose messages needed no wake-up, and rows whose
-/// library takes the processors of its ends; the latter are ranked if there are no others.
+/// Ranks every row that has a time, except rows that should sleep and whose messages needed no wake-up, rows that did
+/// not hold their rate, and rows whose library takes the processors of its ends; the last are ranked if there are no
+/// others.
 fn rank(rows: &mut [Row]) {
     let (kept, oversubscribed): (Vec<_>, Vec<_>) = (0..rows.len())
-        .filter(|at| !rows[*at].needed_no_wake_up())
+        .filter(|at| !rows[*at].needed_no_wake_up() && rows[*at].not_held().is_none())
         .filter_map(|at| Some((at, rows[at].location()?.value)))
         .partition(|(at, _)| !is_oversubscribed_by_library(&rows[*at]));
     let timed = if kept.is_empty() { oversubscribed } else { kept };

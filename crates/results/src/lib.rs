@@ -61,7 +61,7 @@ pub use output::{check_file, is_stream, write_bytes, write_text};
 pub use p99_limit::{JudgedRate, LimitVerdict};
 pub use placing::{PlacedSamples, place};
 pub use replacement::remove_stale;
-pub use rows::{Figure, Row, RowRank, thin, wider_than};
+pub use rows::{Figure, NotHeld, Row, RowRank, thin, wider_than};
 pub use schema::schema;
 pub use trend::{Point, Trend, TrendRun, trend};
 pub use wakefulness::{AwakeShare, awake_share, woken_share};

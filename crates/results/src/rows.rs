@@ -16,6 +16,10 @@ use crate::{
 /// The number of samples that carry a 99th percentile.
 const FEWEST_WAKE_UPS: u64 = 368;
 
+/// The least share of its messages that an open loop must send. From one unsent message of a hundred on, the 99th
+/// percentile is that of a message that was never sent.
+const LEAST_SENT: f64 = 0.99;
+
 /// A measured case. Times are those of an event in ns, at the run's reference distance if it has distances. Figures
 /// over all distances, the tail included, are labelled as such.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +38,7 @@ pub struct Row<'a> {
     /// The rounds of the run, by their numbers.
     pub rounds: &'a [RoundRecord],
     /// Its rank in its group; none if the rows of the group are not ranked, the row has no time, it should sleep and did
-    /// not, or its library takes the processors of its ends.
+    /// not, its library takes the processors of its ends, or it did not hold its rate.
     pub rank: Option<RowRank>,
 }
 
@@ -45,6 +49,15 @@ pub struct RowRank {
     pub number: usize,
     /// True if other rows have the same.
     pub shared: bool,
+}
+
+/// The rates of an open loop that could not send its messages in time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NotHeld {
+    /// Messages a second that it sent.
+    pub sent_per_second: f64,
+    /// Messages a second that it was to send.
+    pub intended_per_second: f64,
 }
 
 /// A figure of a row, with its 95 % confidence interval if there are enough trials.
@@ -247,6 +260,17 @@ impl<'a> Row<'a> {
         median(&self.offered().map(Offered::sent_per_second).collect::<Vec<_>>())
     }
 
+    /// The rate that an open loop reached, if it sent clearly fewer messages than intended. Those that it did not send
+    /// count as answered at the end, so that its times say how long it was measured and not how fast it is.
+    pub fn not_held(&self) -> Option<NotHeld> {
+        let (sent, intended) = self.offered().fold((0.0, 0.0), |(sent, intended), one| {
+            (sent + one.sent as f64, intended + one.intended as f64)
+        });
+        let intended_per_second = 1e9 / self.case.identity.load.gap_ns()?;
+        let sent_per_second = self.sent_per_second()?;
+        (sent < LEAST_SENT * intended).then_some(NotHeld { sent_per_second, intended_per_second })
+    }
+
     /// Messages a second of an open loop that were received, if some of those sent were lost.
     pub fn received_per_second(&self) -> Option<f64> {
         let has_lost = self.offered().any(|one| one.received.is_some_and(|count| count < one.sent));
@@ -327,21 +351,23 @@ impl<'a> Row<'a> {
         median(&offsets.map(|offset| offset.bound_ns() as f64).collect::<Vec<_>>())
     }
 
-    /// Each block divided by the probes around it: median over the trials.
+    /// Each block divided by the probes around it: median over the trials; none if it did not hold its rate.
     pub fn floor_multiple(&self) -> Option<f64> {
         let of = |trial: &Trial| trial.at(self.distance)?.floor_multiple;
-        median(&self.trials.iter().filter_map(of).collect::<Vec<_>>())
+        let multiple = median(&self.trials.iter().filter_map(of).collect::<Vec<_>>());
+        multiple.filter(|_| self.not_held().is_none())
     }
 
     /// Each turn divided by that of the reference beside it: median over the trials. For a row that sleeps, over all
-    /// processor positions.
+    /// processor positions. None if it did not hold its rate.
     pub fn reference_multiple(&self) -> Option<f64> {
         let sleeps = self.case.identity.wait != Wait::Spin;
         let of = |trial: &Trial| match sleeps {
             true => trial.reference_multiple,
             false => trial.at(self.distance)?.reference_multiple,
         };
-        median(&self.trials.iter().filter_map(of).collect::<Vec<_>>())
+        let multiple = median(&self.trials.iter().filter_map(of).collect::<Vec<_>>());
+        multiple.filter(|_| self.not_held().is_none())
     }
 }
 

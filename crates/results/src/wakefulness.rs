@@ -54,9 +54,9 @@ impl AwakeShare {
     }
 }
 
-/// The share of blocks in which ends that sleep for an answer did not; none if that is unknown. Blocks have the leader's
-/// sleeps alone, which say nothing of several followers: the first answers come while the last followers still sleep, so
-/// the leader often finds the next answer waiting.
+/// The share of blocks in which ends that sleep for an answer did not; none if that is unknown. Blocks have the
+/// leader's sleeps alone, which say nothing of several followers: the first answers come while the last followers still
+/// sleep, so the leader often finds the next answer waiting.
 pub fn awake_share<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> Option<AwakeShare> {
     let (mut blocks, mut round_trips, mut awake) = (0, 0.0, (0, 0.0));
     let of_one = trials.into_iter().filter(|trial| !has_several_followers(trial));

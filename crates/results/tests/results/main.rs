@@ -9,6 +9,7 @@ mod file;
 mod histogram;
 mod hosts;
 mod p99_limit;
+mod rates;
 mod rows;
 mod sample;
 mod schema;
