@@ -212,7 +212,8 @@ pub const COLUMNS: &[Column] = &[
         label: "cores",
         rank: 1,
         meaning: "Processors that all processes of the case together used on average. At a rate it is the cost to \
-        the user: 2.0 is a pair that never sleeps.",
+        the user: 2.0 is a pair that never sleeps. Of a stream that sleeps, CPU/msg times the messages a \
+        second of all blocks together.",
         cell: |row, _| row.cores().map_or_else(|| "–".into(), figure),
     },
     Column {
@@ -337,7 +338,8 @@ impl Column {
             "× floor" => rows.any(|row| row.floor_multiple().is_some()),
             "cores" => rows.any(|row| {
                 let identity = &row.case.identity;
-                identity.load != Load::Closed || identity.pattern.is_stream()
+                let is_shown = identity.load != Load::Closed || identity.pattern.is_stream();
+                is_shown && row.cores().is_some()
             }),
             "sent/s" | "late" => rows.any(|row| row.late_share().is_some()),
             "received/s" => rows.any(|row| row.received_per_second().is_some()),

@@ -1,9 +1,9 @@
 //! What a row costs: processors, threads, calls of the system, and the time to start.
 
-use ipcmark_transport::Pattern;
+use ipcmark_transport::{Pattern, Wait};
 
 use crate::{
-    model::{Counted, Trial},
+    model::{Counted, Identity, Load, Trial},
     rows::Row,
     stats::median,
 };
@@ -47,9 +47,18 @@ impl Row<'_> {
         self.case.measurement()?.counted()
     }
 
-    /// The mean number of processors that all its processes together used: 2.0 is two that are always busy.
+    /// The mean number of processors that all its processes together used: 2.0 is two that are always busy. Of a
+    /// stream, that at its rate. None for a stream whose ends spin, and for messages one way of a closed loop: their
+    /// CPU time also has waits for confirmations or the handling of stamps, and no time is known that covers the same.
     pub fn cores(&self) -> Option<f64> {
-        median(&self.trials.iter().filter_map(Trial::cores).collect::<Vec<_>>())
+        let Identity { wait, pattern, load, .. } = self.case.identity;
+        let of: fn(&Trial) -> Option<f64> = match load {
+            Load::Closed if pattern.is_stream() && wait == Wait::Spin => |_| None,
+            Load::Closed if pattern.is_stream() => Trial::cores_at_its_rate,
+            Load::Closed if pattern == Pattern::OneWay => |_| None,
+            _ => Trial::cores,
+        };
+        median(&self.trials.iter().filter_map(of).collect::<Vec<_>>())
     }
 
     /// Threads of the processes that serve ends, without the measuring threads: the maximum over the trials; none if

@@ -72,11 +72,10 @@ fn card(file: usize, best: &ipcmark_results::Best, titles: &Titles) -> Card {
     };
     // Rows that spin use their processors without messages too, so none of them is cheap.
     let price = match (best.group.key.wait, best.fastest[0].cores()) {
-        (Wait::Spin, cores) => {
-            let cores =
-                cores.map_or_else(|| "–".into(), |cores| format!("{} cores", units::figure(cores)));
-            Some(named("keeps busy", "cores", &best.fastest[..1], cores))
-        }
+        (Wait::Spin, cores) => cores.map(|cores| {
+            let cores = format!("{} cores", units::figure(cores));
+            named("keeps busy", "cores", &best.fastest[..1], cores)
+        }),
         _ => best.cheapest.as_ref().map(|row| {
             let cpu = units::duration(row.cpu_per_message());
             named("cheapest", "CPU/msg", std::slice::from_ref(row), cpu)

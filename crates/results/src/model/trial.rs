@@ -98,6 +98,15 @@ impl Trial {
         (turns_ns > 0).then(|| self.cpu_ns() / turns_ns as f64)
     }
 
+    /// The mean number of processors that all its processes together used at the rate of its blocks: the CPU time of a
+    /// message, times messages a second. The turns also contain probes and waits for lost confirmations, in which ends
+    /// that sleep cost nothing.
+    pub(crate) fn cores_at_its_rate(&self) -> Option<f64> {
+        let (events, elapsed_ns) = (self.blocks.events.iter(), self.blocks.all_ns());
+        let events = events.copied().fold(0, u64::saturating_add) as f64;
+        (elapsed_ns > 0).then(|| self.cpu_ns_per_message() * events / elapsed_ns as f64)
+    }
+
     /// Context switches of the processes that serve the ends per message.
     pub fn switches_per_message(&self) -> f64 {
         let switches = self.session.processes.iter().map(|process| &process.context_switches);

@@ -49,6 +49,29 @@ fn the_figures_of_a_row_are_divided_by_its_messages() {
     assert_eq!((row.cpu_per_message(), row.switches_per_message()), (300.0, 1.5));
 }
 
+/// Regression: they were divided by the turns, with all probes and all waits for lost confirmations, and were a fifth
+/// of what the other figures of the row say.
+#[test]
+fn the_cores_of_a_stream_are_those_at_its_rate() {
+    let cores = |pattern, wait| {
+        let identity = Identity { pattern, wait, ..identity("udp") };
+        let mut one = with(identity, &[1_000; 3]);
+        for trial in round_trips(&mut one) {
+            trial.session.turns_ns = 10_000;
+            (trial.session.messages, trial.session.processes[0].cpu_ns) = (4, 3_000);
+            trial.session.processes[1].cpu_ns = 3_000;
+            trial.blocks.elapsed_ns = vec![1_000; 2];
+        }
+        Row::of(&one, None).unwrap().cores()
+    };
+    // 1,500 ns of CPU time a message, and a message in 1,000 ns.
+    assert_eq!(cores(Pattern::Throughput, Wait::Block), Some(1.5));
+    assert_eq!(cores(Pattern::FanIn, Wait::Block), Some(1.5));
+    assert_eq!(cores(Pattern::Throughput, Wait::Spin), None, "its ends also spin between messages");
+    assert_eq!(cores(Pattern::OneWay, Wait::Spin), None);
+    assert_eq!(cores(Pattern::Latency, Wait::Spin), Some(0.6));
+}
+
 /// Rows at two distances: the first row is faster at the nearer and slower at the farther one.
 fn two_distances() -> RunResult {
     let row = |name, near, far| {
