@@ -140,6 +140,10 @@ fn fastest(best: &Best) -> String {
         return busiest(best);
     }
     let factor = Scale::of(&best.group).factor();
+    let word = match best.group.key.pattern {
+        Pattern::FanOut => "fastest to the last answer",
+        _ => "fastest",
+    };
     let mut first: Vec<(f64, &Row)> =
         best.fastest.iter().filter_map(|row| Some((row.location()?.value * factor, row))).collect();
     first.sort_by(|(a, _), (b, _)| a.total_cmp(b));
@@ -147,12 +151,12 @@ fn fastest(best: &Best) -> String {
         let only = &best.fastest[0];
         let time = only.location().map_or(0.0, |figure| figure.value * factor);
         let off = uncertainty(only.location());
-        return format!("fastest {}, {}{off}", names::row(only), duration(time));
+        return format!("{word} {}, {}{off}", names::row(only), duration(time));
     };
     if best.fastest.iter().all(|row| row.trials.len() < 2) {
-        return format!("fastest in its one trial {}, {}", names::row(row), duration(least));
+        return format!("{word} in its one trial {}, {}", names::row(row), duration(least));
     }
-    format!("fastest, tied: {}, {}", tied(&best.fastest), range(least, greatest))
+    format!("{word}, tied: {}, {}", tied(&best.fastest), range(least, greatest))
 }
 
 /// The rows that carry the most messages.
@@ -197,8 +201,13 @@ fn price(best: &Best) -> String {
             format!("; keeps {} cores busy, with messages or without", figure(cores))
         }
         _ => best.cheapest.as_ref().map_or_else(String::new, |row| {
-            let cpu = duration(row.cpu_per_message());
-            format!("; least CPU {}, {cpu} a message", names::row(row))
+            let identity = &row.case.identity;
+            let (of_all, what) = match identity.pattern {
+                Pattern::FanOut => (identity.messages_per_publication(), "publication"),
+                _ => (1, "message"),
+            };
+            let cpu = duration(row.cpu_per_message() * of_all as f64);
+            format!("; least CPU {}, {cpu} a {what}", names::row(row))
         }),
     }
 }

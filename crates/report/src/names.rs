@@ -124,6 +124,7 @@ impl Titles {
     pub fn short(&self, key: &GroupKey) -> String {
         let pattern = (key.pattern != Pattern::Latency).then(|| key.pattern.to_string());
         let mut parts: Vec<String> = pattern.into_iter().chain(self.payload(key)).collect();
+        parts.extend(followers(key.pattern, key.subscribers, key.silent_subscribers));
         parts.extend(pairs(key.pairs));
         parts.extend(load(key.load));
         parts.push(key.wait.to_string());

@@ -1,8 +1,8 @@
-//! The best rows of round trips between two processes, for each payload and each kind of wait.
+//! The best rows between processes, for each pattern, each payload and each kind of wait.
 
 use std::cmp::Reverse;
 
-use ipcmark_transport::{Pattern, Span};
+use ipcmark_transport::Span;
 
 use crate::{
     groups::{Group, groups},
@@ -24,13 +24,9 @@ pub struct Best<'a> {
     pub cheapest: Option<Row<'a>>,
 }
 
-/// The best rows of every group of round trips between two processes.
+/// The best rows of every group of rows between processes.
 pub fn best(result: &RunResult) -> Vec<Best<'_>> {
-    let is_asked = |group: &Group| {
-        let key = group.key;
-        !matches!(key.pattern, Pattern::FanOut | Pattern::FanIn)
-            && key.span == Reverse(Span::Process)
-    };
+    let is_asked = |group: &Group| group.key.span == Reverse(Span::Process);
     groups(result).into_iter().filter(is_asked).filter_map(best_of).collect()
 }
 

@@ -183,6 +183,31 @@ fn recorded_wake_ups_replace_the_estimate() {
     assert!(text.contains(found), "{text}");
 }
 
+/// Two rows of a pattern with three followers that sleep.
+fn two_with_followers(pattern: Pattern) -> RunResult {
+    let of = |name, ns| {
+        let mut one = case(name, 64, Wait::Block, ns);
+        (one.identity.pattern, one.identity.subscribers) = (pattern, 3);
+        one.outcome = measured_as(pattern, vec![trial(Wait::Block, ns)]);
+        one
+    };
+    run(vec![of("pipe", 20_000), of("eventfd", 10_000)])
+}
+
+/// Such runs had no findings at all.
+#[test]
+fn fan_out_and_fan_in_have_findings() {
+    let text = table(&two_with_followers(Pattern::FanOut), 400);
+    // Six messages of 10 µs are one publication.
+    let finding = "fan-out · 64 B · 3 subscribers · block  fastest to the last answer in its one trial eventfd, \
+        9.80 µs; least CPU eventfd, 60.0 µs a publication\n";
+    assert!(text.contains(finding), "{text}");
+    let text = table(&two_with_followers(Pattern::FanIn), 400);
+    let finding = "fan-in · 64 B · 3 publishers · block  most in its one trial eventfd, 102,041/s; least CPU eventfd, \
+        10.0 µs a message\n";
+    assert!(text.contains(finding), "{text}");
+}
+
 /// The time to the first, to each and to the last, and the price of the publisher.
 #[test]
 fn fan_out_looks_like_this() {
