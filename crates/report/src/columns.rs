@@ -236,8 +236,9 @@ pub const COLUMNS: &[Column] = &[
     Column {
         label: "late",
         rank: 2,
-        meaning: "Messages sent after their intended time because the previous one was not answered, or never sent. \
-        None is rescheduled or skipped: its time counts from the intended one.",
+        meaning: "Messages sent after their intended time because the previous one was not answered, or, one way, \
+        could not be sent in time; or never sent. None is rescheduled or skipped: its time counts from the intended \
+        one.",
         cell: |row, _| row.late_share().map_or_else(|| "–".into(), percent),
     },
     Column {

@@ -15,6 +15,10 @@ use crate::{
 /// The meaning of the columns of these groups.
 pub fn legend(groups: &[Group]) -> String {
     let has = |is_so: fn(Load) -> bool| groups.iter().any(|group| is_so(group.key.load));
+    let has_open = |is_one_way: bool| {
+        let is_of_kind = |group: &&Group| (group.key.pattern == Pattern::OneWay) == is_one_way;
+        groups.iter().filter(is_of_kind).any(|group| group.key.load.is_open())
+    };
     let measures = |pattern| groups.iter().any(|group| group.key.pattern == pattern);
     let is_halved =
         |group: &Group| group.key.pattern == Pattern::Latency && !group.key.load.is_open();
@@ -34,8 +38,11 @@ pub fn legend(groups: &[Group]) -> String {
     if groups.iter().flat_map(|group| &group.rows).any(|row| row.first_answer_ns().is_some()) {
         text.push(FAN_OUT.into());
     }
-    if has(Load::is_open) {
+    if has_open(false) {
         text.push(OPEN.into());
+    }
+    if has_open(true) {
+        text.push(OPEN_ONE_WAY.into());
     }
     if groups.iter().any(|group| group.key.pairs > 1) {
         text.push(PAIRS.into());
@@ -74,6 +81,8 @@ const PAIRS: &str = "one of N pairs: all ran the same traffic at once, each with
 figures and costs are those of one. all pairs/s: the total of all pairs.";
 const OPEN: &str = "response: from the time at which a message was to be sent to its answer. late: sent after that \
 time because the previous one was not answered, or never sent.";
+const OPEN_ONE_WAY: &str = "one way from the intended time: until the message was received. late one way: sent after \
+that time because the previous one could not be sent in time, or never sent.";
 const COSTS: &str = "CPU/msg: CPU time of all processes a message, in the unit of the group.";
 const CORES: &str = "cores: processors that all its processes kept busy.";
 const RANKS: &str = "rank: rows without a significant difference share one, marked =. ± is half the 95 % interval of \

@@ -73,6 +73,28 @@ fn a_rate_that_no_row_holds_is_said() {
     assert!(!text.contains("no row held") && text.contains("shm-ring, 980 ns"), "{text}");
 }
 
+/// The legend spoke of answers, which nobody sends.
+#[test]
+fn a_rate_one_way_has_a_legend_of_its_own() {
+    let legend = |patterns: &[Pattern]| {
+        let cases = patterns.iter().map(|pattern| {
+            let mut one = case("pipe", 64, Wait::Spin, 900);
+            one.identity.load = Load::Rate { per_second: 10_000, arrivals: Arrivals::Fixed };
+            one.identity.pattern = *pattern;
+            one.outcome = measured_as(*pattern, vec![trial(Wait::Spin, 900)]);
+            one
+        });
+        let text = table(&run(cases.collect()), 2_000);
+        (
+            text.contains("to its answer. late:"),
+            text.contains("time: until the message was received"),
+        )
+    };
+    assert_eq!(legend(&[Pattern::OneWay]), (false, true));
+    assert_eq!(legend(&[Pattern::Latency]), (true, false));
+    assert_eq!(legend(&[Pattern::OneWay, Pattern::Latency]), (true, true));
+}
+
 #[test]
 fn lost_messages_of_an_open_loop_have_a_column() {
     let mut one = case("udp", 64, Wait::Block, 81_200);
