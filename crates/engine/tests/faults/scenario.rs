@@ -168,7 +168,7 @@ pub const SCENARIOS: &[Scenario] = &[
     message("corrupts-late", Leader, MessageFault::Corrupted, AffectedMessages::From(MEASURING),
         &["a byte is not what was sent: the transport corrupts", "said the follower", "measuring"]),
     message("loses", Leader, MessageFault::Lost, AffectedMessages::At(VERIFYING),
-        &["no end within 20 s", "while verifying", "a message was lost"]),
+        &["no end within 20 s", "while verifying", "a message was lost", "or its processes did not get the"]),
     message("loses-in-a-burst", Leader, MessageFault::Lost, AffectedMessages::At(IN_A_BURST),
         &["cannot receive message 50: message 51 came instead", "loses or reorders", "verifying"]),
     message("doubles", Leader, MessageFault::Doubled, AffectedMessages::At(VERIFYING),

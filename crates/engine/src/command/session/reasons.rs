@@ -16,6 +16,10 @@ use crate::{
 /// After a failure that a worker reported, the time in which an ended process can still show up as its cause.
 const GRACE: Duration = Duration::from_millis(300);
 
+/// The possible causes if the keeper finds nothing wrong with any process.
+const UNKNOWN_CAUSE: &str =
+    "either a message was lost, a process hangs, or its processes did not get the processors";
+
 impl Session<'_> {
     /// Waits for the cause behind a symptom, and makes a reason of the nearest symptom.
     pub(super) fn explain(&mut self, first: Symptom) -> SessionError {
@@ -77,7 +81,7 @@ impl Session<'_> {
         };
         let why = match states.is_empty() {
             false => states.iter().map(|state| &**state).collect::<Vec<_>>().join(" and "),
-            true => "a message was lost, or a process hangs".into(),
+            true => UNKNOWN_CAUSE.into(),
         };
         let timeout = self.timeout.as_secs_f64();
         SessionError::Failed(format!(
