@@ -123,6 +123,14 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> LatencyLeader<'_, E, T, 
         while !self.flagged(flags)? {}
         Ok(())
     }
+
+    /// A round trip that completes only once all messages before it have arrived or are lost.
+    pub(super) fn confirm(&mut self) -> Result<(), Error> {
+        self.losses.is_confirming = true;
+        let confirmed = self.certainly(0);
+        self.losses.is_confirming = false;
+        confirmed
+    }
 }
 
 impl<'a, E: Endpoint + ?Sized, T: TouchPolicy, const RELIABLE: bool>

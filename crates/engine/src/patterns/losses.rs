@@ -9,6 +9,10 @@ use ipcmark_transport::{Error, Wait};
 /// came late.
 const LOSS_AFTER: Duration = Duration::from_millis(100);
 
+/// The same for the first round trip that confirms a stream. It is often lost: it comes when the receiver's socket is full
+/// of the stream. Each that is lost doubles the time, and each late answer makes it four times as long.
+const CONFIRMED_WITHIN: Duration = Duration::from_millis(5);
+
 /// The limit of a wait for a message that may never come. It reads the clock only now and then, so that an answer
 /// in time costs no clock reading.
 pub(super) struct LossTimeout {
@@ -58,6 +62,8 @@ pub(super) struct Losses {
     /// Answers that came after they had been given up.
     pub late: u64,
     pub waited_ns: u64,
+    /// True while a round trip confirms a stream, and is repeated until one completes.
+    pub is_confirming: bool,
     in_a_row: u32,
     /// The number of times that the loss timeout was doubled.
     doublings: u32,
@@ -66,7 +72,11 @@ pub(super) struct Losses {
 impl Losses {
     /// The loss timeout for the next answer.
     pub(super) fn loss_timeout(&self, wait: Wait) -> LossTimeout {
-        LossTimeout { lasts: self.patience(), ..LossTimeout::new(wait) }
+        let confirmed =
+            CONFIRMED_WITHIN * (1 << (self.in_a_row + 2 * self.doublings).min(LOST_IN_A_ROW));
+        let lasts =
+            if self.is_confirming { confirmed.min(self.patience()) } else { self.patience() };
+        LossTimeout { lasts, ..LossTimeout::new(wait) }
     }
 
     fn patience(&self) -> Duration {
@@ -175,6 +185,23 @@ mod tests {
         assert_eq!(losses.patience_ns(), 1_600_000_000);
         losses.restart();
         assert_eq!((losses.count, losses.late, lasts(&losses)), (0, 0, LOSS_AFTER * 16));
+    }
+
+    /// Regression: each stream of an unreliable transport could wait for 100 ms and more.
+    #[test]
+    fn a_lost_confirmation_is_soon_repeated_and_a_late_one_waited_for_longer() {
+        let mut losses = Losses { is_confirming: true, ..Losses::default() };
+        let lasts = |losses: &Losses| losses.loss_timeout(Wait::Block).lasts.as_millis();
+        let mut all = Vec::new();
+        for _ in 0..7 {
+            all.push(lasts(&losses));
+            losses.add(&losses.loss_timeout(Wait::Block)).unwrap();
+        }
+        assert_eq!(all, [5, 10, 20, 40, 80, 100, 100]);
+        losses.came_late();
+        assert_eq!(lasts(&losses), 20);
+        (0..9).for_each(|_| losses.came_late());
+        assert_eq!(lasts(&losses), 1280);
     }
 
     #[test]

@@ -140,7 +140,7 @@ impl<E: Endpoint, T: TouchPolicy, const RELIABLE: bool> BlockLoop for Sender<'_,
         pacer.pause();
         if pacer.is_open() {
             // Its answer shows that everything before it has arrived, or never will.
-            self.ends.certainly(0)?;
+            self.ends.confirm()?;
         }
         let mut arrivals = self.arrivals(count)?;
         if pacer.is_open() {

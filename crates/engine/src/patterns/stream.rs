@@ -201,7 +201,7 @@ impl<'a, E: Endpoint, T: TouchPolicy, const RELIABLE: bool> Sender<'a, E, T, REL
         let most = (wanted >> exponent).clamp(1, MOST_MARKS as u64) as usize;
         let batches = self.send_batches(1 << exponent, most, length_ns)?;
         // Its answer shows that everything before it has arrived, or never will.
-        self.ends.certainly(0)?;
+        self.ends.confirm()?;
         let sent = (batches as u64) << exponent;
         let marks = self.collector.collect(&mut self.ends, sent, exponent)?;
         check_arrivals::<RELIABLE>("a stream of messages", marks.received, sent)?;
