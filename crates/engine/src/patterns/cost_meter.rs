@@ -27,7 +27,9 @@ pub(super) struct CostMeter {
     probes_ns: u64,
     /// The sleeps since `start` until messages were due.
     pauses: Pauses,
+    /// The costs of all turns, but `user_ns` and `system_ns` with what is [`Self::left_out`].
     total: Costs,
+    left_out: LeftOut,
     /// The thread's costs when it entered its loop, and the CPU time of all other threads.
     thread_start: Option<(ThreadCosts, u64)>,
     thread: ThreadCosts,
@@ -35,6 +37,25 @@ pub(super) struct CostMeter {
     /// The end of the last turn: the time, and the CPU time of the process's other threads until then. The measuring
     /// thread itself only works for the harness between turns: a reply, falling asleep and waking up.
     stopped: Option<(u64, u64)>,
+}
+
+/// CPU time of all turns that is not the transport's.
+#[derive(Default)]
+struct LeftOut {
+    user_ns: u64,
+    system_ns: u64,
+}
+
+impl LeftOut {
+    /// The CPU time of these costs outside and within the kernel. Kernels that divide by ticks can say of a turn that it
+    /// was all in the kernel, so that only the sums over all turns can be subtracted, and give the parts of the time.
+    fn divided(&self, costs: &Costs) -> (u64, u64) {
+        let user_ns = costs.user_ns.saturating_sub(self.user_ns);
+        let all_ns = user_ns + costs.system_ns.saturating_sub(self.system_ns);
+        let share = if all_ns == 0 { 1.0 } else { user_ns as f64 / all_ns as f64 };
+        let user_ns = ((costs.cpu_ns as f64 * share) as u64).min(costs.cpu_ns);
+        (user_ns, costs.cpu_ns - user_ns)
+    }
 }
 
 /// CPU time of all threads of the process but the calling one.
@@ -89,8 +110,8 @@ impl CostMeter {
         let mut turn = Costs::since(&start);
         let Pauses { sleeps, sleeping_ns, .. } = self.pauses;
         turn.cpu_ns = turn.cpu_ns.saturating_sub(self.probes_ns + sleeping_ns);
-        turn.user_ns = turn.user_ns.saturating_sub(self.probes_ns);
-        turn.system_ns = turn.system_ns.saturating_sub(sleeping_ns);
+        self.left_out.user_ns += self.probes_ns;
+        self.left_out.system_ns += sleeping_ns;
         turn.switches.voluntary = turn.switches.voluntary.saturating_sub(sleeps);
         turn.turns_ns = clock::now_ns() - self.began_ns;
         self.total.add(&turn);
@@ -121,7 +142,11 @@ impl CostMeter {
     pub(super) fn total(self) -> (Costs, ThreadCosts) {
         let other_threads_ns = self.other_threads_ns;
         let peak_memory_bytes = Costs::peak_memory_of_process();
-        (Costs { other_threads_ns, peak_memory_bytes, ..self.total }, self.thread)
+        let (user_ns, system_ns) = self.left_out.divided(&self.total);
+        (
+            Costs { user_ns, system_ns, other_threads_ns, peak_memory_bytes, ..self.total },
+            self.thread,
+        )
     }
 }
 
@@ -136,6 +161,18 @@ mod tests {
     fn spin() {
         let begin = clock::thread_cpu_ns();
         while clock::thread_cpu_ns() - begin < 5_000_000 {}
+    }
+
+    /// Regression: turns whose ticks were all within the kernel had more time there than CPU time.
+    #[test]
+    fn the_parts_of_the_time_are_all_of_it() {
+        let left_out = LeftOut { user_ns: 4_000, system_ns: 0 };
+        let divided = |user_ns, system_ns, cpu_ns| {
+            left_out.divided(&Costs { user_ns, system_ns, cpu_ns, ..Costs::default() })
+        };
+        assert_eq!(divided(7_000, 1_000, 5_000), (3_750, 1_250));
+        assert_eq!(divided(0, 9_745, 5_282), (0, 5_282));
+        assert_eq!(divided(4_000, 0, 10), (10, 0));
     }
 
     #[test]
@@ -213,10 +250,10 @@ mod tests {
         meter.leave_out_pauses(pauses);
         assert_eq!(meter.probes_ns, 7);
         assert!(meter.stop());
-        let costs = &meter.total;
-        assert_eq!((costs.cpu_ns, costs.system_ns, costs.switches.voluntary), (0, 0, 0));
         meter.start();
         assert_eq!(meter.pauses, Pauses::default(), "each turn has its own");
+        let (costs, _) = meter.total();
+        assert_eq!((costs.cpu_ns, costs.system_ns, costs.switches.voluntary), (0, 0, 0));
     }
 
     #[test]
