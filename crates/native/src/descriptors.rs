@@ -42,10 +42,14 @@ impl Link for Descriptors {
         unistd::read(&self.read, &mut frame[from..])
     }
 
+    fn capacity(&self) -> Option<usize> {
+        let bytes = fcntl(&self.write, FcntlArg::F_GETPIPE_SZ).ok()?;
+        usize::try_from(bytes).ok().filter(|bytes| *bytes > 0)
+    }
+
     fn configuration(&self) -> BTreeMap<String, String> {
-        let capacity = fcntl(&self.write, FcntlArg::F_GETPIPE_SZ);
         let entry = |bytes| ("capacity".to_owned(), format!("{bytes} bytes"));
-        capacity.ok().map(entry).into_iter().collect()
+        self.capacity().map(entry).into_iter().collect()
     }
 }
 
@@ -97,9 +101,24 @@ pub fn receive<const N: usize>(
 
 #[cfg(test)]
 mod tests {
+    use ipcmark_transport::{Endpoint, Transport};
     use nix::unistd::pipe2;
 
     use super::*;
+    use crate::{pipe, testing};
+
+    /// Regression: a sleeping end, whose one call waits within the kernel until the rest fits, said one part.
+    #[test]
+    fn a_message_beyond_the_capacity_has_parts_in_sleeping_ends_too() {
+        for wait in [Wait::Spin, Wait::Block] {
+            let mut settings = testing::settings(wait, 8192);
+            settings.options.insert("capacity".into(), "4096".into());
+            let parts = |end: <pipe::Pipe as Transport>::Endpoint| {
+                assert!(end.parts_per_message() >= Some(3.0), "{wait:?}");
+            };
+            testing::with_ends(&pipe::TRANSPORT, &settings, parts, drop);
+        }
+    }
 
     #[test]
     fn a_mebibyte_and_its_frame_fit_into_a_pipe_if_it_may_be_enlarged() {

@@ -35,6 +35,11 @@ pub trait Link {
         0
     }
 
+    /// The bytes that it holds, if one call writes more than that by waiting within the kernel.
+    fn capacity(&self) -> Option<usize> {
+        None
+    }
+
     /// The settings that the kernel applied, for the result.
     fn configuration(&self) -> BTreeMap<String, String> {
         BTreeMap::new()
@@ -250,7 +255,10 @@ impl<L: Link> Endpoint for Framed<L> {
     }
 
     fn parts_per_message(&self) -> Option<f64> {
-        Some(self.parts as f64 / self.messages.max(1) as f64)
+        let calls = self.parts as f64 / self.messages.max(1) as f64;
+        // A call that sleeps until the rest fits is one call, and the receiver takes the message in parts all the same.
+        let fillings = self.link.capacity().map_or(1, |bytes| (HEAD + self.limit).div_ceil(bytes));
+        Some(calls.max(fillings as f64))
     }
 }
 
