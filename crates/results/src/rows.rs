@@ -236,7 +236,7 @@ impl<'a> Row<'a> {
         self.times().map(|times| times.count).sum()
     }
 
-    /// The longest time of all trials, at any distance.
+    /// The longest sampled time of all trials, at any distance.
     pub fn max(&self) -> u64 {
         self.trials.iter().map(|trial| trial.times_ns.max).max().unwrap_or(0)
     }
