@@ -61,7 +61,8 @@ impl<'a> Noting<'a> {
     /// True while new buffers may still be found, for messages of this length.
     pub(super) fn goes_on(&self, sent: usize, len: usize) -> bool {
         let most = (MOST_BYTES / len).clamp(2 * WITHOUT_NEW, MOST_MESSAGES);
-        !self.is_complete() && sent < most && self.since.elapsed() < LONGEST
+        let may = sent < most && self.since.elapsed() < LONGEST;
+        sent == 0 || may && !self.is_complete()
     }
 
     fn is_complete(&self) -> bool {
@@ -173,6 +174,15 @@ mod tests {
             assert_eq!((found.written, found.read, found.is_complete), (slots as u64, 1, true));
             assert_eq!(sent, slots + slots.max(WITHOUT_NEW));
         }
+    }
+
+    #[test]
+    fn one_message_is_looked_at_however_busy_the_machine_is() {
+        let mut end = Slots { slots: vec![[0; 16]], at: 0 };
+        let mut noting = Noting::new(&mut end);
+        let Some(since) = noting.since.checked_sub(2 * LONGEST) else { return };
+        noting.since = since;
+        assert_eq!((noting.goes_on(0, 16), noting.goes_on(1, 16)), (true, false));
     }
 
     #[test]

@@ -5,12 +5,32 @@ use std::collections::BTreeMap;
 
 use ipcmark_transport::{BUFFERS, COLD, Endpoint, Error, Settings, Step};
 
+use crate::wire::WorkingSetReport;
+
 /// The endpoint of a transport whose buffers can be changed.
 pub(super) struct Cycling<'a, E>(pub &'a mut E);
 
 /// True if the option asks for several buffers.
 pub(super) fn is_asked_for(settings: &Settings) -> bool {
     settings.options.contains_key(BUFFERS.key.as_ref())
+}
+
+/// The buffers that a leader found, or those that it was asked to use if its messages were too few to see them all: a
+/// transport that has the option uses each of them in turn.
+pub(super) fn used(found: WorkingSetReport, asked: Option<u64>) -> WorkingSetReport {
+    match asked {
+        Some(written) if !found.is_complete => {
+            // A stream reads no answers.
+            let read = if found.read > 0 { written } else { 0 };
+            WorkingSetReport { written, read, is_complete: true }
+        }
+        _ => found,
+    }
+}
+
+/// The number of buffers that the options ask for, once it is [`resolved`].
+pub(super) fn asked(settings: &Settings) -> Option<u64> {
+    settings.number(BUFFERS.key.as_ref())
 }
 
 /// The options, with a number in place of the word for cold buffers.
@@ -66,5 +86,20 @@ impl<E: Endpoint> Endpoint for Cycling<'_, E> {
         self.0.release()?;
         self.0.next_target();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression: buffers beyond those that were seen within 20 ms were not counted.
+    #[test]
+    fn buffers_that_could_not_all_be_seen_are_as_many_as_asked_for() {
+        let set = |written, read, is_complete| WorkingSetReport { written, read, is_complete };
+        assert_eq!(used(set(596, 595, false), Some(5000)), set(5000, 5000, true));
+        assert_eq!(used(set(596, 0, false), Some(5000)), set(5000, 0, true), "of a stream");
+        assert_eq!(used(set(5, 5, true), Some(5)), set(5, 5, true));
+        assert_eq!(used(set(1024, 1, false), None), set(1024, 1, false));
     }
 }

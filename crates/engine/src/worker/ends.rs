@@ -89,7 +89,7 @@ impl<T: Transport> OpenEnd for EndOf<'_, T> {
         let cycles = T::CYCLES && cycling::is_asked_for(settings);
         if settings.role.is_leader() {
             let report = match cycles {
-                true => patterns::lead::<T, _>(&mut Cycling(end), pass, loop_context)?,
+                true => cycled::<T>(end, settings, pass, loop_context)?,
                 false => patterns::lead::<T, _>(end, pass, loop_context)?,
             };
             return Ok(led(report, end.parts_per_message()));
@@ -129,6 +129,19 @@ impl<T: Transport> OpenEnd for StarOf<'_, T> {
         let report = patterns::lead_star::<T, _>(star, pass, loop_context)?;
         Ok(led(report, star.parts_per_message()))
     }
+}
+
+/// The report of a leader that changes its buffers.
+fn cycled<T: Transport>(
+    end: &mut T::Endpoint,
+    settings: &Settings,
+    pass: &Pass,
+    context: LoopContext<'_>,
+) -> Result<LeaderReport, Error> {
+    let report = patterns::lead::<T, _>(&mut Cycling(end), pass, context)?;
+    let asked = cycling::asked(settings);
+    let working_set = report.working_set.map(|found| cycling::used(found, asked));
+    Ok(LeaderReport { working_set, ..report })
 }
 
 /// The context for an endpoint's loops.
