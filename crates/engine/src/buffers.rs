@@ -7,7 +7,7 @@ use ipcmark_transport::{BUFFERS, COLD, Definition, FanOut, MOST_BUFFER_BYTES, Pa
 pub(crate) fn count(word: &str, payload: usize, cache_bytes: Option<u64>) -> Result<u64, String> {
     let count = match (word, cache_bytes) {
         (COLD, None) => return Err(UNKNOWN_CACHE.into()),
-        (COLD, Some(bytes)) => bytes.div_ceil(payload as u64).max(2),
+        (COLD, Some(bytes)) => bytes.div_ceil(occupied(payload)).max(2),
         _ => word.parse().map_err(|_| format!("'{word}' is not a number of buffers"))?,
     };
     match count.checked_mul(payload as u64) {
@@ -18,8 +18,16 @@ pub(crate) fn count(word: &str, payload: usize, cache_bytes: Option<u64>) -> Res
     }
 }
 
-/// The bytes that an end keeps with each buffer: the frame before a message, and its alignment.
-const BESIDE: u64 = 64;
+/// The bytes that an end keeps with each buffer: the cache line with the frame before a message.
+const BESIDE: u64 = LINE;
+
+/// The alignment of buffers.
+const LINE: u64 = 64;
+
+/// The bytes of the cache lines that a buffer of `payload` bytes occupies.
+fn occupied(payload: usize) -> u64 {
+    (payload as u64).next_multiple_of(LINE).saturating_add(BESIDE)
+}
 
 /// The bytes that `count` buffers of `payload` bytes take, each way in each process; an error where fewer are
 /// available.
@@ -29,7 +37,7 @@ pub(crate) fn bytes(
     processes: u64,
     available: u64,
 ) -> Result<u64, String> {
-    let factors = [payload as u64 + BESIDE, 2, processes];
+    let factors = [occupied(payload), 2, processes];
     let bytes = factors.into_iter().fold(count, u64::saturating_mul);
     if bytes <= available {
         return Ok(bytes);
@@ -90,7 +98,10 @@ mod tests {
 
     #[test]
     fn cold_buffers_are_as_many_as_the_cache_holds() {
-        assert_eq!(count(COLD, 64, Some(32 << 20)), Ok(512 << 10));
+        // Each message has a line of 64 bytes before it, which every use touches.
+        assert_eq!(count(COLD, 64, Some(32 << 20)), Ok(256 << 10));
+        assert_eq!(count(COLD, 16, Some(32 << 20)), Ok(256 << 10), "a line is the least");
+        assert_eq!(count(COLD, 65, Some(3 << 20)), Ok(16 << 10));
         assert_eq!(
             count(COLD, 4 << 20, Some(1 << 20)),
             Ok(2),
