@@ -121,6 +121,10 @@ impl Link for UringPipes {
         unsafe { self.requests.attempt(Kind::Receive, request) }
     }
 
+    fn capacity(&self) -> Option<usize> {
+        self.pipes.capacity()
+    }
+
     fn configuration(&self) -> BTreeMap<String, String> {
         let mut configuration = self.pipes.configuration();
         configuration.insert("ring".into(), self.requests.flags().into());

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ipcmark_transport::{BUFFERS, COLD, Endpoint, Error, Settings, Step};
+use ipcmark_transport::{BUFFERS, COLD, Endpoint, Error, Pattern, Settings, Step};
 
 use crate::wire::WorkingSetReport;
 
@@ -16,12 +16,17 @@ pub(super) fn is_asked_for(settings: &Settings) -> bool {
 }
 
 /// The buffers that a leader found, or those that it was asked to use if its messages were too few to see them all: a
-/// transport that has the option uses each of them in turn.
-pub(super) fn used(found: WorkingSetReport, asked: Option<u64>) -> WorkingSetReport {
+/// transport that has the option uses each of them in turn. `pattern` is that of the pass.
+pub(super) fn used(
+    found: WorkingSetReport,
+    asked: Option<u64>,
+    pattern: Pattern,
+) -> WorkingSetReport {
     match asked {
         Some(written) if !found.is_complete => {
-            // A stream reads no answers.
-            let read = if found.read > 0 { written } else { 0 };
+            // A stream reads no answers; those of round trips can all have been lost while they were looked at.
+            let reads = found.read > 0 || pattern == Pattern::Latency;
+            let read = if reads { written } else { 0 };
             WorkingSetReport { written, read, is_complete: true }
         }
         _ => found,
@@ -97,9 +102,12 @@ mod tests {
     #[test]
     fn buffers_that_could_not_all_be_seen_are_as_many_as_asked_for() {
         let set = |written, read, is_complete| WorkingSetReport { written, read, is_complete };
+        let used = |found, asked| used(found, asked, Pattern::Throughput);
         assert_eq!(used(set(596, 595, false), Some(5000)), set(5000, 5000, true));
         assert_eq!(used(set(596, 0, false), Some(5000)), set(5000, 0, true), "of a stream");
         assert_eq!(used(set(5, 5, true), Some(5)), set(5, 5, true));
         assert_eq!(used(set(1024, 1, false), None), set(1024, 1, false));
+        let of_lost_answers = super::used(set(2, 0, false), Some(5), Pattern::Latency);
+        assert_eq!(of_lost_answers, set(5, 5, true));
     }
 }

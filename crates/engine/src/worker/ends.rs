@@ -140,7 +140,7 @@ fn cycled<T: Transport>(
 ) -> Result<LeaderReport, Error> {
     let report = patterns::lead::<T, _>(&mut Cycling(end), pass, context)?;
     let asked = cycling::asked(settings);
-    let working_set = report.working_set.map(|found| cycling::used(found, asked));
+    let working_set = report.working_set.map(|found| cycling::used(found, asked, pass.pattern));
     Ok(LeaderReport { working_set, ..report })
 }
 
