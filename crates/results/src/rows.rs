@@ -249,10 +249,15 @@ impl<'a> Row<'a> {
     /// The share of an open loop's messages that could not be sent at their time, over all trials; none if nothing was
     /// offered.
     pub fn late_share(&self) -> Option<f64> {
-        let (late, intended) = self.offered().fold((0.0, 0.0), |(late, intended), one| {
-            (late + one.late as f64, intended + one.intended as f64)
+        self.share_of_intended(|one| one.late)
+    }
+
+    /// A count as a share of an open loop's intended messages, over all trials; none if nothing was offered.
+    fn share_of_intended(&self, count: fn(&Offered) -> u64) -> Option<f64> {
+        let (count, intended) = self.offered().fold((0.0, 0.0), |(sum, intended), one| {
+            (sum + count(one) as f64, intended + one.intended as f64)
         });
-        (intended > 0.0).then(|| late / intended)
+        (intended > 0.0).then(|| count / intended)
     }
 
     /// Messages a second that an open loop sent.
@@ -263,12 +268,10 @@ impl<'a> Row<'a> {
     /// The rate that an open loop reached, if it sent clearly fewer messages than intended. Those that it did not send
     /// count as answered at the end, so that its times say how long it was measured and not how fast it is.
     pub fn not_held(&self) -> Option<NotHeld> {
-        let (sent, intended) = self.offered().fold((0.0, 0.0), |(sent, intended), one| {
-            (sent + one.sent as f64, intended + one.intended as f64)
-        });
+        let sent = self.share_of_intended(|one| one.sent)?;
         let intended_per_second = 1e9 / self.case.identity.load.gap_ns()?;
         let sent_per_second = self.sent_per_second()?;
-        (sent < LEAST_SENT * intended).then_some(NotHeld { sent_per_second, intended_per_second })
+        (sent < LEAST_SENT).then_some(NotHeld { sent_per_second, intended_per_second })
     }
 
     /// Messages a second of an open loop that were received, if some of those sent were lost.
