@@ -18,15 +18,12 @@ pub(crate) fn count(word: &str, payload: usize, cache_bytes: Option<u64>) -> Res
     }
 }
 
-/// The bytes that an end keeps with each buffer: the cache line with the frame before a message.
-const BESIDE: u64 = LINE;
-
-/// The alignment of buffers.
+/// The alignment of buffers: a cache line.
 const LINE: u64 = 64;
 
-/// The bytes of the cache lines that a buffer of `payload` bytes occupies.
+/// The bytes of the cache lines that a buffer of `payload` bytes occupies: its own, and that with the frame before it.
 fn occupied(payload: usize) -> u64 {
-    (payload as u64).next_multiple_of(LINE).saturating_add(BESIDE)
+    (payload as u64).next_multiple_of(LINE).saturating_add(LINE)
 }
 
 /// The bytes that `count` buffers of `payload` bytes take, each way in each process; an error where fewer are
@@ -120,7 +117,7 @@ mod tests {
 
     #[test]
     fn buffers_that_do_not_fit_into_memory_for_all_processes_are_refused() {
-        let payload = (1 << 20) - BESIDE as usize;
+        let payload = (1 << 20) - LINE as usize;
         assert_eq!(bytes(16, payload, 4, 128 << 20), Ok(128 << 20));
         let why = bytes(16, payload, 4, (128 << 20) - 1).unwrap_err();
         assert!(why.contains("take 128 MiB, and 127 MiB are left"), "{why}");

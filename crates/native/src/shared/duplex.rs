@@ -222,12 +222,12 @@ impl<N: Notifier> Endpoint for Duplex<N> {
 
     fn configuration(&self) -> BTreeMap<String, String> {
         let rings = format!("{} bytes in each direction", self.capacity);
-        let pause = if self.spinning_pauses.is_some() { "after most looks" } else { "none" };
-        let is_spinning = self.wait == Wait::Spin;
-        [("rings", Some(rings)), ("pause", is_spinning.then(|| pause.into()))]
-            .into_iter()
-            .filter_map(|(key, value)| Some((key.into(), value?)))
-            .collect()
+        let mut configuration = BTreeMap::from([("rings".into(), rings)]);
+        if self.wait == Wait::Spin {
+            let pause = if self.spinning_pauses.is_some() { "after most looks" } else { "none" };
+            configuration.insert("pause".into(), pause.into());
+        }
+        configuration
     }
 }
 
