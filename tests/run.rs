@@ -35,6 +35,10 @@ fn every_transport_of_the_system_has_plausible_figures() {
     let words = format!("run -t {rows} -w all -s 64 -n 300 --trials 1 --format json");
     let result = run(&words).exits(0).result();
     assert_distances(&result);
+    for round in &result.rounds {
+        let watched = round.hiccups.iter().all(|hiccups| hiccups.watched_ns >= 1_000_000);
+        assert!(watched && !round.hiccups.is_empty(), "{:?}", round.hiccups);
+    }
     assert!(result.clock.read_ns > 0.0 && result.clock.step_ns > 0);
     assert!(result.cases.len() > 15, "there are {} cases", result.cases.len());
     for case in &result.cases {
@@ -63,6 +67,9 @@ fn rows_are_precise_at_the_distance_that_was_requested() {
     let farthest = distances.all.iter().rposition(|distance| !distance.apart);
     if farthest.is_some() {
         assert_eq!(distances.reference.map(|at| at as usize), farthest, "{distances:?}");
+        // Probes beyond 20 µs are no distance.
+        let said = "never at a distance of about 1000000 ns: rows are compared at";
+        assert!(result.notes.iter().any(|note| note.contains(said)), "{:?}", result.notes);
     }
     let wide = ipcmark_results::wider_than(&result, 0.001);
     let said = format!("{wide} of the rows did not reach ± 0.1 % in the available time");

@@ -9,7 +9,7 @@ use ipcmark_results::{
 
 use crate::{
     plain::plain,
-    units::{count, duration, figure, size},
+    units::{count, duration, figure, percent, size},
 };
 
 /// The meaning of the columns of these groups.
@@ -114,6 +114,7 @@ pub fn facts(result: &RunResult) -> Vec<(&'static str, String)> {
         ("hypervisor", plain(&place.hypervisor)),
         ("placement", plain(&place.placement)),
         ("distances", distances(result)),
+        ("hiccups", hiccups(result).unwrap_or_default()),
         ("clock", clock(result)),
         ("time", time(result).unwrap_or_default()),
     ];
@@ -124,7 +125,8 @@ pub fn facts(result: &RunResult) -> Vec<(&'static str, String)> {
 fn cpu(result: &RunResult) -> String {
     let place = &result.environment;
     let (cpus, cores) = (place.cpus_usable, place.cores_usable);
-    let usable = format!("{cpus} CPUs on {cores} cores usable");
+    let several = |number: u32| if number == 1 { "" } else { "s" };
+    let usable = format!("{cpus} CPU{} on {cores} core{} usable", several(cpus), several(cores));
     let governor = place.governor.as_ref().map(|name| format!("governor {name}"));
     joined(&[&place.cpu_model, &usable, governor.as_deref().unwrap_or_default()])
 }
@@ -146,6 +148,20 @@ fn distances(result: &RunResult) -> String {
     let shared = shared_core_share_of_run(result).filter(|share| *share > 0.0);
     let shared = shared.map(|share| format!("; on shared cores, {} %", figure(share * 100.0)));
     format!("{} of the blocks{}", parts.join("; "), shared.unwrap_or_default())
+}
+
+/// How much time the processor with the most hiccups lost; `None` if no processor was watched.
+fn hiccups(result: &RunResult) -> Option<String> {
+    let all = result.hiccups();
+    let worst = all.iter().max_by(|a, b| a.share().total_cmp(&b.share()))?;
+    let longest = all.iter().map(|hiccups| hiccups.longest_ns).max()?;
+    Some(format!(
+        "up to {} of the time (cpu {}), {} over 10 µs a second, the longest {}",
+        percent(worst.share()),
+        worst.cpu,
+        count(worst.per_second(10_000).round() as u64),
+        duration(longest as f64)
+    ))
 }
 
 fn distance(distance: &RunDistance) -> String {

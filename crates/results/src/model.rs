@@ -5,6 +5,7 @@ mod case;
 mod counted;
 mod distances;
 mod facts;
+mod hiccups;
 mod holdings;
 mod load;
 mod measurement;
@@ -25,6 +26,7 @@ pub use distances::{
     AtDistance, Conditions, ReferenceKind, RoundRecord, RunDistance, RunDistances,
 };
 pub use facts::{FactEffect, MachineFact};
+pub use hiccups::{Gaps, Hiccups};
 pub use holdings::{ChannelKind, ChannelRecord};
 pub use load::{Arrivals, Load, Offered};
 pub use measurement::{Measurement, Trials};
@@ -91,6 +93,11 @@ impl RunResult {
         let trials = self.cases.iter().flat_map(|case| case.trials()).map(Trial::blocks_ns);
         let references = self.rounds.iter().map(|round| round.blocks.all_ns());
         trials.chain(references).fold(0, u64::saturating_add)
+    }
+
+    /// The hiccups of each processor in all rounds.
+    pub fn hiccups(&self) -> Vec<Hiccups> {
+        hiccups::joined(self.rounds.iter().flat_map(|round| &round.hiccups))
     }
 
     /// The case with this identity.

@@ -138,7 +138,7 @@ impl<'a> RowRecorder<'a> {
         let round = self.result.rounds.len() as u32;
         let (reference, blocks, reference_woken_share) =
             reference(outcome.reference, &outcome.wait);
-        let conditions = outcome.conditions;
+        let SlotOutcome { conditions, hiccups, .. } = outcome;
         self.result.rounds.push(RoundRecord {
             number: round,
             trial,
@@ -147,6 +147,7 @@ impl<'a> RowRecorder<'a> {
             blocks,
             reference_woken_share,
             conditions,
+            hiccups,
         });
         let beside_others = outcome.rows.len() > 1;
         for (row, outcome) in outcome.rows {
@@ -306,10 +307,21 @@ impl<'a> RowRecorder<'a> {
     }
 }
 
-/// Makes the given distance, if any, the one at which rows are compared.
+/// Levels that differ by less are one distance.
+const LIKE: f64 = 1.5;
+
+/// Makes the given distance, if any, the one at which rows are compared, or the nearest to it.
 fn refer(result: &mut RunResult, distance: Option<Duration>) {
-    if let (Some(distances), Some(wanted)) = (&mut result.distances, distance) {
-        distances.refer_to(wanted.as_nanos() as f64);
+    let (Some(distances), Some(wanted)) = (&mut result.distances, distance) else { return };
+    let wanted_ns = wanted.as_nanos() as f64;
+    distances.refer_to(wanted_ns);
+    let reference = distances.reference.and_then(|at| distances.all.get(at as usize));
+    let Some(floor_ns) = reference.map(|reference| reference.floor_round_trip_ns) else { return };
+    if !(wanted_ns / LIKE..=wanted_ns * LIKE).contains(&floor_ns) {
+        result.notes.push(format!(
+            "The processors were never at a distance of about {wanted_ns:.0} ns: rows are compared at {floor_ns:.0} ns, \
+            the nearest."
+        ));
     }
 }
 

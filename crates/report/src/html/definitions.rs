@@ -72,6 +72,11 @@ const WORDS: &[(&str, &str)] = &[
          compared at the distance with most blocks.",
     ),
     (
+        "hiccups",
+        "Gaps of 1 µs and more in threads that read the clock without a pause, while all rows slept: the processors did \
+         other work, of the host, the kernel or other programs.",
+    ),
+    (
         "clock",
         "The clock that timed the run, what one reading costs, and its smallest step: no sample is \
          finer.",

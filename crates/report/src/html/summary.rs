@@ -46,7 +46,7 @@ pub struct RunFact {
 }
 
 /// Facts that always differ between runs, so that a difference means nothing.
-const MEASURED: [&str; 4] = ["started", "distances", "clock", "time"];
+const MEASURED: [&str; 5] = ["started", "distances", "hiccups", "clock", "time"];
 
 /// The best rows of each payload and wait between two processes.
 pub fn cards(file: usize, result: &RunResult) -> Vec<Card> {
@@ -122,7 +122,7 @@ fn fact(name: &str, all: &[Vec<(String, String)>]) -> RunFact {
     };
     let values: Vec<String> = all.iter().map(value).collect();
     let differs = !MEASURED.contains(&name) && values.iter().any(|value| *value != values[0]);
-    let key = ["distances", "clock"].into_iter().find(|known| *known == name);
+    let key = ["distances", "hiccups", "clock"].into_iter().find(|known| *known == name);
     RunFact { name: name.into(), key, values, differs }
 }
 

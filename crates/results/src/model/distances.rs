@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{blocks::Blocks, times::Times};
+use super::{blocks::Blocks, hiccups::Hiccups, times::Times};
 use crate::{figure::check_figures, stats::nearest};
 
 /// The distances of a run.
@@ -86,6 +86,9 @@ pub struct RoundRecord {
     pub reference_woken_share: Option<f64>,
     /// The machine's disturbances during the slot.
     pub conditions: Conditions,
+    /// The hiccups of the ends' processors just before the first turn. Empty if these are not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hiccups: Vec<Hiccups>,
 }
 
 /// The machine's disturbances during a measurement.

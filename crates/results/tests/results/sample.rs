@@ -175,6 +175,7 @@ pub fn run(cases: Vec<Case>) -> RunResult {
             blocks: Blocks::default(),
             reference_woken_share: Some(0.95),
             conditions: Conditions { elapsed_ns: 5_000_000, ..Conditions::default() },
+            hiccups: vec![Hiccups { cpu: 0, watched_ns: 2_000_000, gaps: vec![], longest_ns: 0 }],
         }],
         notes: vec!["The governor is powersave.".into()],
         cases,

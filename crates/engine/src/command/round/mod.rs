@@ -2,6 +2,7 @@
 //! pairs of neighbouring turns, and a bad moment of the machine affects all of them alike.
 
 mod ends;
+mod hiccups;
 mod wake_ups;
 
 use std::{
@@ -13,7 +14,7 @@ use ipcmark_machine::{
     conditions::{self, Snapshot},
     placement::Placement,
 };
-use ipcmark_results::Conditions;
+use ipcmark_results::{Conditions, Hiccups};
 use ipcmark_transport::Wait;
 
 use super::{
@@ -43,11 +44,14 @@ pub(crate) struct SlotOutcome {
     pub reference: Option<RowReports>,
     /// The disturbances by the machine.
     pub conditions: Conditions,
+    /// The hiccups of the processors before the first turn.
+    pub hiccups: Vec<Hiccups>,
 }
 
 impl SlotOutcome {
     fn of(wait: Wait) -> Self {
-        Self { wait, rows: Vec::new(), reference: None, conditions: Conditions::default() }
+        let (rows, reference) = (Vec::new(), None);
+        Self { wait, rows, reference, conditions: Conditions::default(), hiccups: Vec::new() }
     }
 
     /// The result for a row, or none after recording the reason of its failure. If the reference fails, the rows
@@ -132,6 +136,7 @@ impl<'r, 'a> Round<'r, 'a> {
         let mut open = self.open_all(slot, length, wants, &mut outcome)?;
         let cpus: Vec<u32> =
             self.placements[0].cpus().collect::<BTreeSet<u32>>().into_iter().collect();
+        outcome.hiccups = hiccups::watch(&cpus, length);
         let (opened, earlier) = (Instant::now(), Snapshot::now(&[], &cpus));
         self.take_turns(&mut open, schedule, &mut outcome)?;
         outcome.conditions = conditions(&Snapshot::now(&[], &cpus).since(&earlier), &cpus);

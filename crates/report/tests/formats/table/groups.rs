@@ -1,5 +1,7 @@
 //! Ranks, marks, groups and findings in the table.
 
+use ipcmark_results::{Gaps, Hiccups, RoundRecord};
+
 use super::*;
 
 /// Two rows that differ by less than their trials do, and one that is far slower.
@@ -106,6 +108,40 @@ fn a_row_that_fell_back_is_marked() {
     }
 }
 
+fn undisturbed() -> RoundRecord {
+    RoundRecord {
+        number: 0,
+        trial: 1,
+        is_final: false,
+        reference: None,
+        blocks: ipcmark_results::Blocks::default(),
+        reference_woken_share: None,
+        conditions: ipcmark_results::Conditions::default(),
+        hiccups: Vec::new(),
+    }
+}
+
+#[test]
+fn the_head_says_how_much_time_the_processors_lost() {
+    let mut result = run(vec![case("pipe", 64, Wait::Spin, 2_000)]);
+    assert!(!table(&result, 120).contains("hiccups"), "no processor was watched");
+    let seen = |cpu, long: u64| {
+        let gaps = [(1_000, 3, 10_000 + long), (10_000, long.div_ceil(1_000_000), long)];
+        let gaps = gaps.map(|(least_ns, count, total_ns)| Gaps { least_ns, count, total_ns });
+        Hiccups { cpu, watched_ns: 5_000_000, gaps: gaps.into(), longest_ns: long }
+    };
+    for long in [0, 140_000] {
+        result
+            .rounds
+            .push(RoundRecord { hiccups: vec![seen(0, 0), seen(1, long)], ..undisturbed() });
+    }
+    let said =
+        "hiccups     up to 2 % of the time (cpu 1), 100 over 10 µs a second, the longest 140 µs";
+    for text in [table(&result, 120), markdown(&result).replace("- hiccups:", "hiccups    ")] {
+        assert!(text.contains(said), "{text}");
+    }
+}
+
 #[test]
 fn a_row_whose_processors_did_not_go_idle_is_marked() {
     let asleep = |name, idles| {
@@ -117,15 +153,12 @@ fn a_row_whose_processors_did_not_go_idle_is_marked() {
         one
     };
     let mut result = run(vec![asleep("light", 4_000), asleep("pipe", 9_500)]);
-    result.rounds.push(ipcmark_results::RoundRecord {
-        number: 0,
-        trial: 1,
-        is_final: false,
+    let round = RoundRecord {
         reference: Some(ipcmark_results::ReferenceKind::Wake),
-        blocks: ipcmark_results::Blocks::default(),
         reference_woken_share: Some(0.97),
-        conditions: ipcmark_results::Conditions::default(),
-    });
+        ..undisturbed()
+    };
+    result.rounds.push(round);
     for text in [table(&result, 120), markdown(&result)] {
         assert!(text.contains("light: its ends slept, but 60 % of its messages came"), "{text}");
         assert!(text.contains("light !") && !text.contains("pipe !"), "{text}");
