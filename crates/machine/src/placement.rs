@@ -234,10 +234,25 @@ fn left(cpus: &[Cpu], taken: &[u32], shares: impl Fn(&Cpu, &Cpu) -> bool) -> Vec
 /// The pairs on these processors, each with this many ends.
 fn placed_pairs(chosen: &[&Cpu], ends: usize) -> Vec<Placement> {
     let mut pairs: Vec<Placement> = chosen.chunks(ends).map(placed).collect();
-    let words: Vec<String> = pairs.iter().map(|pair| pair.words.clone()).collect();
-    pairs[0].words = format!("{}; beside it {}", words[0], words[1..].join("; "));
+    pairs[0].words = format!("{}; beside it {}", pairs[0].words, beside(&pairs[1..]));
     pairs[0].warning = warning_of_pairs(chosen);
     pairs
+}
+
+/// The places of further pairs; those of equal places are counted.
+fn beside(pairs: &[Placement]) -> String {
+    let mut places: Vec<(&str, usize)> = Vec::new();
+    for pair in pairs {
+        match places.iter_mut().find(|(words, _)| *words == pair.words) {
+            Some((_, count)) => *count += 1,
+            None => places.push((&pair.words, 1)),
+        }
+    }
+    let words = places.iter().map(|(words, count)| match count {
+        1 => (*words).to_owned(),
+        count => format!("{count} times {words}"),
+    });
+    words.collect::<Vec<_>>().join("; ")
 }
 
 fn warning_of_pairs(chosen: &[&Cpu]) -> Option<String> {
@@ -387,6 +402,12 @@ mod tests {
         assert!(warning.contains("4 processes of several pairs share 2"), "{warning}");
         let four: Vec<Cpu> = (0..4).map(|n| cpu(n, 0, i64::from(n), "0-3")).collect();
         assert_eq!(placed_pairs(&automatic_pairs(&four, 2, 2), 2)[0].warning, None);
+        let many = placed_pairs(&automatic_pairs(&two, 2, 16), 2);
+        assert!(
+            many[0].words.contains("; beside it 15 times leader on cpu 0"),
+            "{}",
+            many[0].words
+        );
     }
 
     #[test]

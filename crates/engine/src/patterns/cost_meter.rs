@@ -25,6 +25,8 @@ pub(super) struct CostMeter {
     began_ns: u64,
     /// CPU time since `start` of probes and of other work that is not the transport's.
     probes_ns: u64,
+    /// How long the probes since `start` took.
+    probing_ns: u64,
     /// The sleeps since `start` until messages were due.
     pauses: Pauses,
     /// The costs of all turns, but `user_ns` and `system_ns` with what is [`Self::left_out`].
@@ -87,7 +89,7 @@ impl CostMeter {
     /// Begins a turn.
     pub(super) fn start(&mut self) {
         self.wake();
-        (self.probes_ns, self.pauses) = (0, Pauses::default());
+        (self.probes_ns, self.probing_ns, self.pauses) = (0, 0, Pauses::default());
         self.start = Some(Costs::now());
         self.began_ns = clock::now_ns();
         self.thread_start = Some((self.thread_now(), others_cpu_ns()));
@@ -113,17 +115,18 @@ impl CostMeter {
         self.left_out.user_ns += self.probes_ns;
         self.left_out.system_ns += sleeping_ns;
         turn.switches.voluntary = turn.switches.voluntary.saturating_sub(sleeps);
-        turn.turns_ns = clock::now_ns() - self.began_ns;
+        turn.turns_ns = (clock::now_ns() - self.began_ns).saturating_sub(self.probing_ns);
         self.total.add(&turn);
         self.stopped = Some((clock::now_ns(), others_cpu_ns()));
         true
     }
 
-    /// Runs a probe, whose CPU time is not the transport's.
+    /// Runs a probe: neither its CPU time nor its time is the transport's.
     pub(super) fn around_probe<R>(&mut self, probe: impl FnOnce() -> R) -> R {
-        let start = clock::thread_cpu_ns();
+        let (began_ns, start) = (clock::now_ns(), clock::thread_cpu_ns());
         let result = probe();
         self.probes_ns += clock::thread_cpu_ns() - start;
+        self.probing_ns += clock::now_ns() - began_ns;
         result
     }
 
@@ -279,5 +282,22 @@ mod tests {
         meter.start();
         assert_eq!(meter.probes_ns, 0, "each turn has its own");
         let _ = total(true);
+    }
+
+    /// Regression: two processes that never slept kept 1.78 processors busy.
+    #[test]
+    fn the_length_of_a_turn_does_not_contain_its_probes_either() {
+        let mut meter = CostMeter::new();
+        let began_ns = clock::now_ns();
+        meter.start();
+        let probed_ns = meter.around_probe(|| {
+            let began_ns = clock::now_ns();
+            spin();
+            clock::now_ns() - began_ns
+        });
+        assert!(meter.stop());
+        let all_ns = clock::now_ns() - began_ns;
+        let turns_ns = meter.total().0.turns_ns;
+        assert!(turns_ns + probed_ns <= all_ns, "{turns_ns} + {probed_ns} of {all_ns}");
     }
 }

@@ -24,7 +24,7 @@ impl Trace {
     pub fn new(mut recorded: Vec<(u64, u32)>) -> Result<Self, String> {
         if !(2..=MOST_RECORDED).contains(&recorded.len()) {
             let count = recorded.len();
-            return Err(format!("it has {count} messages: 2 to {MOST_RECORDED} can be played"));
+            return Err(format!("2 to {MOST_RECORDED} messages can be played, and it has {count}"));
         }
         recorded.sort_by_key(|(at_ns, _)| *at_ns);
         let length_ns = recorded[recorded.len() - 1].0 - recorded[0].0;
@@ -107,8 +107,8 @@ mod tests {
     #[test]
     fn traces_without_a_rate_are_rejected() {
         let refused = |recorded: Vec<(u64, u32)>| Trace::new(recorded).unwrap_err();
-        assert!(refused(vec![(1, 64)]).contains("it has 1 messages"));
+        assert!(refused(vec![(1, 64)]).contains("it has 1"));
         assert!(refused(vec![(7, 64); 3]).contains("the same time"));
-        assert!(refused(vec![(7, 64); MOST_RECORDED + 1]).contains("1000001 messages"));
+        assert!(refused(vec![(7, 64); MOST_RECORDED + 1]).contains("it has 1000001"));
     }
 }

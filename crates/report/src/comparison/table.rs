@@ -30,6 +30,10 @@ const LABELS: [(&str, u8); 7] = [
     ("needs", 1),
 ];
 
+/// Why the ratio is not the quotient of the columns beside it.
+const RATIO_OF_PAIRS: &str = "the middle of the ratios of all pairs (Hodges and Lehmann); base and new are means, which \
+    one bad pair moves further";
+
 /// Blanks before each column.
 const GAP: usize = 2;
 
@@ -52,6 +56,9 @@ fn head(page: &mut Page, sides: &ComparedSides) {
     if let Some(floor_ns) = change.floor_ns {
         let at = format!("rows are compared at {} a bare round trip", duration(floor_ns));
         facts.push(("distance".into(), at));
+    }
+    if change.is_paired && change.pairs().next().is_some() {
+        facts.push(("ratio".into(), RATIO_OF_PAIRS.into()));
     }
     let width = widest("", facts.iter().map(|(name, _)| name)).min(page.width / 3);
     page.line(BOLD, if change.is_paired { "two plans in turns" } else { "result files" });

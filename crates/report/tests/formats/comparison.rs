@@ -3,7 +3,7 @@
 use ipcmark_report::{
     ComparedSides, Terminal, comparison_json, comparison_junit, comparison_table,
 };
-use ipcmark_results::{Change, RunResult, Status, Wait, compare_runs};
+use ipcmark_results::{Change, RunResult, Status, Wait, compare_pairs, compare_runs};
 use proptest::prelude::*;
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
@@ -71,6 +71,15 @@ not compared
     let painted =
         comparison_table(&sides(&change), Terminal { width: 80, color: true, ascii: false });
     assert!(painted.contains("\x1b[31m2 rows: 1 slower"), "{painted}");
+}
+
+#[test]
+fn the_ratio_of_pairs_is_not_that_of_the_columns() {
+    let [base, new] = three_a_side();
+    let [base, new]: [Vec<&RunResult>; 2] = [base.iter().collect(), new.iter().collect()];
+    let said = "ratio         the middle of the ratios of all pairs";
+    assert!(table(&compare_pairs(&base, &new, None), 120).contains(said));
+    assert!(!table(&compare_runs(&base, &new), 120).contains(said));
 }
 
 #[test]
