@@ -66,6 +66,7 @@ impl<'a> Session<'a> {
             keeper: KeeperProcess::start()?,
             followers,
             workers: Vec::new(),
+            planned_followers: spec.placement.followers.len(),
             interrupt,
             timeout,
             phase: "starting".into(),

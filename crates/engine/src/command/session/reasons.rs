@@ -54,7 +54,7 @@ impl Session<'_> {
 
     /// A process of this session, in sentences.
     pub(super) fn named(&self, role: Role) -> ProcessName {
-        ProcessName { role, followers: self.workers.len().saturating_sub(1) }
+        ProcessName { role, followers: self.planned_followers }
     }
 
     /// The time to wait for the cause. "Peer gone" and a closed channel are symptoms of a process that is ending:

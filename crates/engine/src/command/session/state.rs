@@ -18,7 +18,10 @@ use crate::{
 pub(crate) struct Session<'a> {
     pub(super) keeper: KeeperProcess,
     pub(super) followers: Vec<FrameSocket>,
+    /// Those that have started, the leader first.
     pub(super) workers: Vec<SessionWorker>,
+    /// The number of its followers, also of those that have not started yet.
+    pub(super) planned_followers: usize,
     /// Becomes readable when the user wants to stop.
     pub(super) interrupt: &'a UnixStream,
     pub(super) timeout: Duration,
