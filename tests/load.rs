@@ -208,7 +208,7 @@ fn invalid_traces_are_rejected_with_the_reason() {
         run(&format!("run -t pipe --trace {} {flags}", path.display())).exits(2).stderr
     };
     let errors = [
-        ("time,size\n1,64\n", "", "it has 1 messages"),
+        ("time,size\n1,64\n", "", "and it has 1;"),
         ("when,what\n1,64\n", "", "no column time"),
         ("time,size\n1,64\n2,many\n", "", "in line 3, 'many' is not a number of bytes"),
         ("time,size\n0,64\n1700000000,64\n", "", "the trace lasts 107years"),

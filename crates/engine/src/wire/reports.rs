@@ -168,7 +168,7 @@ pub(crate) struct Costs {
     pub peak_memory_bytes: u64,
     /// Bytes that the loopback interface has received.
     pub loopback_bytes: u64,
-    /// The duration of its turns, without probes.
+    /// The duration of its turns, without probes if they have no schedule.
     pub turns_ns: u64,
     /// The time between its turns, in which it has nothing to do.
     pub idle_ns: u64,

@@ -22,7 +22,8 @@ pub struct SessionRecord {
     pub first_round_trip_ns: Option<u64>,
     /// The settings that the transport made in its library, in the library's own terms.
     pub configuration: BTreeMap<String, String>,
-    /// The total length of the leader's turns without their probes: the time to which the costs of its processes refer.
+    /// The total length of the leader's turns: the time to which the costs of its processes refer. Without probes,
+    /// except in an open loop and with pauses, which go on meanwhile.
     pub turns_ns: u64,
     /// The number of messages by which costs are divided: those of the measured pass, without lost round trips; for a
     /// stream, those received.
@@ -58,7 +59,7 @@ pub struct PairRecord {
     /// Number of the pair, from 2: the measured one is 1.
     #[schemars(range(min = 2))]
     pub number: u32,
-    /// The total length of its turns without their probes.
+    /// The total length of its turns, as that of the session.
     pub turns_ns: u64,
     /// Its messages, counted as those of the session.
     pub messages: u64,
