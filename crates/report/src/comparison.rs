@@ -5,11 +5,11 @@ mod junit;
 mod table;
 
 use ipcmark_results::{
-    Change, Presence, UnpairedRow,
+    Change, Presence, RowPair, UnpairedRow,
     stats::{Comparison, Verdict},
 };
 
-use crate::remarks;
+use crate::{names, remarks};
 
 pub use json::comparison_json;
 pub use junit::comparison_junit;
@@ -25,6 +25,26 @@ pub struct ComparedSides<'a> {
     pub new: String,
     /// Warnings to read before any figure, in whole sentences.
     pub notes: Vec<String>,
+}
+
+impl ComparedSides<'_> {
+    /// All warnings, those about single rows last.
+    fn warnings(&self) -> Vec<String> {
+        self.notes.iter().cloned().chain(self.change.pairs().filter_map(rate_not_held)).collect()
+    }
+}
+
+/// The warning of a row that did not hold its rate.
+fn rate_not_held(pair: &RowPair) -> Option<String> {
+    let side = match (pair.base.not_held().is_some(), pair.new.not_held().is_some()) {
+        (false, false) => return None,
+        (true, true) => "on both sides",
+        (true, false) => "in the base",
+        (false, true) => "in the new side",
+    };
+    let name = names::alone(&pair.base.case.identity);
+    let why = "its times there say how long it was measured, not how fast it is";
+    Some(format!("{name} did not hold its rate {side}: {why}."))
 }
 
 /// The number of pairs, or of runs a side, that would probably allow a verdict, if more of them

@@ -22,7 +22,7 @@ pub fn comparison_json(sides: &ComparedSides) -> String {
         "new": sides.new,
         "paired": change.is_paired,
         "floor_round_trip_ns": change.floor_ns,
-        "notes": sides.notes,
+        "notes": sides.warnings(),
         "obstacles": change.obstacles.iter().map(obstacles::sentence).collect::<Vec<_>>(),
         "differences": change.differences.iter().map(|found| json!({
             "setting": found.setting, "base": found.base, "new": found.new,

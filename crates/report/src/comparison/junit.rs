@@ -24,7 +24,7 @@ pub fn comparison_junit(sides: &ComparedSides) -> String {
 
 fn properties(sides: &ComparedSides) -> Vec<(&'static str, String)> {
     let mut properties = vec![("base", sides.base.clone()), ("new", sides.new.clone())];
-    properties.extend(sides.notes.iter().map(|note| ("note", note.clone())));
+    properties.extend(sides.warnings().into_iter().map(|note| ("note", note)));
     properties.extend(
         sides.change.obstacles.iter().map(|found| ("cannot tell", obstacles::sentence(found))),
     );

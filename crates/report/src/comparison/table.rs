@@ -70,8 +70,8 @@ fn head(page: &mut Page, sides: &ComparedSides) {
     for obstacle in &change.obstacles {
         page.wrapped(BOLD, "cannot tell: ", &format!("{}.", obstacles::sentence(obstacle)));
     }
-    for note in &sides.notes {
-        page.wrapped("", "note: ", &plain(note));
+    for note in sides.warnings() {
+        page.wrapped("", "note: ", &plain(&note));
     }
 }
 

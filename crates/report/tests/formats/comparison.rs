@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::{
     arbitrary,
-    sample::{case, run, unmeasured},
+    sample::{case, overloaded, run, unmeasured},
 };
 
 /// A run of three rows, in which pipe takes this long.
@@ -80,6 +80,22 @@ fn the_ratio_of_pairs_is_not_that_of_the_columns() {
     let said = "ratio         the middle of the ratios of all pairs";
     assert!(table(&compare_pairs(&base, &new, None), 120).contains(said));
     assert!(!table(&compare_runs(&base, &new), 120).contains(said));
+}
+
+#[test]
+fn a_side_that_did_not_hold_its_rate_is_named() {
+    let [held, missed] = [10_000, 2_000].map(|sent| run(vec![overloaded("pipe", 900, sent)]));
+    let text = |base, new| table(&compare_pairs(&[base], &[new], None), 400);
+    let said = "note: pipe (latency · 64 B · all · 10,000/s · spin) did not hold its rate ";
+    assert!(!text(&held, &held).contains("did not hold"), "{}", text(&held, &held));
+    for (base, new, side) in [
+        (&held, &missed, "in the new side"),
+        (&missed, &held, "in the base"),
+        (&missed, &missed, "on both sides"),
+    ] {
+        let text = text(base, new);
+        assert!(text.contains(&format!("{said}{side}: its times")), "{text}");
+    }
 }
 
 #[test]

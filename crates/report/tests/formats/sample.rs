@@ -27,6 +27,22 @@ pub fn case(transport: &str, payload_bytes: u64, wait: Wait, p50: u64) -> Case {
     }
 }
 
+/// The same spinning at 10,000 messages of 64 B a second, of which it sent this many.
+pub fn overloaded(transport: &str, p50: u64, sent: u64) -> Case {
+    let mut one = case(transport, 64, Wait::Spin, p50);
+    one.identity.load = Load::Rate { per_second: 10_000, arrivals: Arrivals::Fixed };
+    first(&mut one).offered = Some(Offered {
+        intended: 10_000,
+        sent,
+        received: Some(sent),
+        late: 10_000,
+        elapsed_ns: 1_000_000_000,
+        service_ns: times(61_000, 65_000, 70_000, 80_000),
+        delay_ns: times(50, 60, 70, 80),
+    });
+    one
+}
+
 /// Two ranks of a job, on different hosts.
 pub fn between(leader: u32, follower: u32) -> Between {
     let place = |rank| RankPlace { rank, host: format!("node{rank}") };

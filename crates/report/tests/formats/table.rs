@@ -15,7 +15,8 @@ mod loads;
 use crate::{
     arbitrary,
     sample::{
-        case, first, lose, measured, measured_as, run, set, times, trial, unmeasured, whole_run,
+        case, first, lose, measured, measured_as, overloaded, run, set, times, trial, unmeasured,
+        whole_run,
     },
     shown, shown_on,
 };

@@ -47,20 +47,7 @@ fn an_open_loop_looks_like_this() {
 /// Such rows were ranked by times that said how long they were measured, and one of them was called the fastest.
 #[test]
 fn a_rate_that_no_row_holds_is_said() {
-    let of = |name, ns, sent| {
-        let mut one = case(name, 64, Wait::Spin, ns);
-        one.identity.load = Load::Rate { per_second: 10_000, arrivals: Arrivals::Fixed };
-        first(&mut one).offered = Some(Offered {
-            intended: 10_000,
-            sent,
-            received: Some(sent),
-            late: 10_000,
-            elapsed_ns: 1_000_000_000,
-            service_ns: times(61_000, 65_000, 70_000, 80_000),
-            delay_ns: times(50, 60, 70, 80),
-        });
-        one
-    };
+    let of = overloaded;
     let text = table(&run(vec![of("pipe", 900, 2_000), of("shm-ring", 1_000, 3_200)]), 400);
     let finding = "64 B · 10,000/s · spin  no row held the rate; most shm-ring, 3,200/s\n";
     assert!(text.contains(finding) && !text.contains("fastest"), "{text}");
