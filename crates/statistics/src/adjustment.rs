@@ -10,17 +10,21 @@
 
 use super::location::median;
 
-/// The least difference between two blocks' probes, on the logarithm, for which a slope is calculated.
+/// The number of blocks in a stretch. The noise of single probes can hide a floor that moves as little as they do: where
+/// it was 3 %, the floor moved by 2 % from trial to trial, a row followed it, and single blocks showed nothing of it.
+const STRETCH: usize = 4;
+
+/// The least difference between the probes of two stretches, on the logarithm, for which a slope is calculated.
 const LEAST_CHANGE: f64 = 0.02;
 
-/// The same in standard deviations of a probe: a smaller difference may be the probes' own noise, which biases slopes
-/// towards 0. Where noise is all that there is, fewer than one pair in a thousand differs by this much.
+/// The same in standard deviations of a stretch's probes: a smaller difference may be the probes' own noise, which biases
+/// slopes towards 0. Where noise is all that there is, fewer than one pair in a thousand differs by this much.
 const LEAST_DEVIATIONS: f64 = 3.0;
 
-/// The fewest slopes that make an estimate.
-const LEAST_SLOPES: usize = 20;
+/// The fewest slopes that make an estimate: those of 40 blocks.
+const LEAST_SLOPES: usize = 5;
 
-/// The smallest part of all slopes that makes an estimate. Fewer come from the few most disturbed blocks, in which
+/// The smallest part of all slopes that makes an estimate. Fewer come from the few most disturbed stretches, in which
 /// whatever disturbed them slowed down the probes as well.
 const LEAST_SHARE: f64 = 0.1;
 
@@ -47,21 +51,47 @@ impl ProbedBlock {
 
 /// The change of a row's logarithm for a change of the probe's, from its blocks at one distance, session by session: 1
 /// if its time consists only of cache lines in transit, 0 if it does not depend on them, or if the floor changed in less
-/// than a tenth of the blocks.
+/// than a tenth of the time.
 ///
 /// A time of c + k · floor has a slope from 0 to 1, so the estimate is limited to that range. It is the weighted median
-/// of the slopes between a block of the lower half of the probes and one of the upper half (Theil's incomplete method:
+/// of the slopes between a stretch of the lower half of the probes and one of the upper half (Theil's incomplete method:
 /// "A rank-invariant method of linear regression analysis", 1950), where the floor changed by more than the probes'
 /// noise. Slopes are taken within sessions only: the intervals already account for differences between sessions.
+/// The blocks of a session are in the order of time.
 pub fn elasticity(sessions: &[Vec<ProbedBlock>]) -> f64 {
-    let least = LEAST_CHANGE.max(LEAST_DEVIATIONS * probe_deviation(sessions));
+    let deviation = probe_deviation(sessions) / (STRETCH as f64).sqrt();
+    let least = LEAST_CHANGE.max(LEAST_DEVIATIONS * deviation);
+    let sessions: Vec<Vec<Stretch>> = sessions
+        .iter()
+        .map(|blocks| blocks.chunks_exact(STRETCH).map(Stretch::of).collect())
+        .collect();
+    let pairs: usize = sessions.iter().map(|stretches| stretches.len() / 2).sum();
     let slopes: Vec<(f64, f64)> =
-        sessions.iter().flat_map(|blocks| slopes(blocks, least)).collect();
-    let pairs: usize = sessions.iter().map(|blocks| blocks.len() / 2).sum();
+        sessions.into_iter().flat_map(|stretches| slopes(stretches, least)).collect();
     if slopes.len() < LEAST_SLOPES || (slopes.len() as f64) < LEAST_SHARE * pairs as f64 {
         return 0.0;
     }
     weighted_median(slopes).unwrap_or(0.0).clamp(0.0, 1.0)
+}
+
+/// Blocks that follow one another, as logarithms.
+struct Stretch {
+    /// Median of their probes.
+    probe: f64,
+    /// Median of their mean times.
+    mean: f64,
+}
+
+impl Stretch {
+    fn of(blocks: &[ProbedBlock]) -> Self {
+        let median_of = |log: fn(&ProbedBlock) -> f64| {
+            median(&blocks.iter().map(log).collect::<Vec<_>>()).unwrap_or(0.0)
+        };
+        Self {
+            probe: median_of(ProbedBlock::log_probe),
+            mean: median_of(|block| block.mean_ns.ln()),
+        }
+    }
 }
 
 /// The standard deviation of a probe's noise, from the two probes of each block.
@@ -79,13 +109,13 @@ pub fn adjusted_location(blocks: &[ProbedBlock], floor_ns: f64, elasticity: f64)
 }
 
 /// Slopes of one session with their weights, which are the differences of their probes.
-fn slopes(blocks: &[ProbedBlock], least: f64) -> Vec<(f64, f64)> {
-    let mut blocks: Vec<&ProbedBlock> = blocks.iter().collect();
-    blocks.sort_by(|a, b| a.log_probe().total_cmp(&b.log_probe()));
-    let (low, high) = blocks.split_at(blocks.len() / 2);
-    let slope = |(low, high): (&&ProbedBlock, &&ProbedBlock)| {
-        let weight = high.log_probe() - low.log_probe();
-        ((high.mean_ns / low.mean_ns).ln() / weight, weight)
+fn slopes(mut stretches: Vec<Stretch>, least: f64) -> Vec<(f64, f64)> {
+    stretches.sort_by(|a, b| a.probe.total_cmp(&b.probe));
+    let half = stretches.len() / 2;
+    let (low, high) = (&stretches[..half], &stretches[stretches.len() - half..]);
+    let slope = |(low, high): (&Stretch, &Stretch)| {
+        let weight = high.probe - low.probe;
+        ((high.mean - low.mean) / weight, weight)
     };
     low.iter().zip(high).map(slope).filter(|(_, weight)| *weight >= least).collect()
 }
@@ -111,7 +141,7 @@ mod tests {
     /// Blocks whose mean follows `slope` of the probe, 120 to 140 ns.
     fn blocks(slope: f64) -> Vec<ProbedBlock> {
         let block = |at: u32| {
-            let probe = 120.0 + f64::from(at * 7 % 21);
+            let probe = 120.0 + f64::from(at / 2 * 7 % 21);
             ProbedBlock { mean_ns: 2.0 * probe.powf(slope), before_ns: probe, after_ns: probe }
         };
         (0..42).map(block).collect()
@@ -149,13 +179,28 @@ mod tests {
         assert_eq!(elasticity(&[(0..50).map(block).collect()]), 0.0);
     }
 
+    /// Regression: where the floor moved by less than single probes scatter, the elasticity was 0, and trials differed by
+    /// as much as the floor did.
+    #[test]
+    fn a_floor_that_moves_as_little_as_single_probes_scatter_is_followed() {
+        // Whole periods of a steady pattern, as much as 6 % apart.
+        let scatter = |at: u32| 1.0 + 0.02 * (f64::from(at * 5 % 8) - 3.5) / 2.0;
+        let block = |at: u32| {
+            let floor = if (at / 40).is_multiple_of(2) { 120.0 } else { 126.0 };
+            let probe = |at| floor * scatter(at);
+            ProbedBlock { mean_ns: 2.0 * floor, before_ns: probe(at), after_ns: probe(at + 1) }
+        };
+        let found = elasticity(&[(0..400).map(block).collect()]);
+        assert!((0.7..=1.0).contains(&found), "{found}");
+    }
+
     #[test]
     fn a_few_disturbed_blocks_do_not_make_an_elasticity() {
         let steady = ProbedBlock { mean_ns: 160.0, before_ns: 65.0, after_ns: 65.0 };
         let disturbed = ProbedBlock { mean_ns: 200.0, before_ns: 81.25, after_ns: 81.25 };
         let session = |count| [vec![disturbed; count], vec![steady; 500 - count]].concat();
         assert_eq!(elasticity(&[session(24)]), 0.0);
-        assert!((elasticity(&[session(25)]) - 1.0).abs() < 1e-9);
+        assert!((elasticity(&[session(28)]) - 1.0).abs() < 1e-9);
     }
 
     proptest! {

@@ -45,8 +45,9 @@ impl Hiccups {
 
     /// The share of the time that all gaps took.
     pub fn share(&self) -> f64 {
-        let longest = self.gaps.iter().map(|gaps| gaps.total_ns).max().unwrap_or(0);
-        longest as f64 / self.watched_ns.max(1) as f64
+        // Gaps count from every length that they reach, so those of the least length are all of them.
+        let all_ns = self.gaps.iter().map(|gaps| gaps.total_ns).max().unwrap_or(0);
+        all_ns as f64 / self.watched_ns.max(1) as f64
     }
 
     /// The gaps of at least this length per second.
