@@ -107,8 +107,11 @@ mod tests {
     #[test]
     fn traces_without_a_rate_are_rejected() {
         let refused = |recorded: Vec<(u64, u32)>| Trace::new(recorded).unwrap_err();
-        assert!(refused(vec![(1, 64)]).contains("it has 1"));
+        assert!(refused(vec![(1, 64)]).ends_with("messages can be played, and it has 1"));
         assert!(refused(vec![(7, 64); 3]).contains("the same time"));
-        assert!(refused(vec![(7, 64); MOST_RECORDED + 1]).contains("it has 1000001"));
+        assert!(
+            refused(vec![(7, 64); MOST_RECORDED + 1])
+                .ends_with("messages can be played, and it has 1000001")
+        );
     }
 }
